@@ -124,8 +124,8 @@ def test_a_pass_runs_before_ours_and_its_result_is_proved():
         (
             lambda: ep.Session(net(), providers=["gpu"]),
             ep.InputError,
-            "there are cpu, reference, onnxruntime, torch, torch:compile, torch:cuda, torch:cuda:compile, torch:mps, "
-            "cuda, absent",
+            "there are cpu, reference, onnxruntime, torch, torch:autotune, torch:compile, torch:cuda, "
+            "torch:cuda:compile, torch:mps, cuda, absent",
         ),
         (lambda: ep.Session(net(), providers=["absent"]), ep.MissingDependencyError, "toy_plugin_that_is_not_there"),
         (lambda: ep.Session(net(), providers=["broken"]), ep.PluginError, "has no available and no place"),

@@ -115,6 +115,7 @@ _HOMES = {
     "reference": ("entrepot.runtime.providers.reference.provider", "ReferenceProvider"),
     "onnxruntime": ("entrepot.runtime.providers.onnxruntime.provider", "OnnxRuntimeProvider"),
     "torch": (_TORCH, "TorchProvider"),
+    "torch:autotune": (_TORCH, "MeasuredTorchProvider"),
     "torch:compile": (_TORCH, "CompiledTorchProvider"),
     "torch:cuda": (_TORCH, "CudaProvider"),
     "torch:cuda:compile": (_TORCH, "CompiledCudaProvider"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeAlias
 
 import torch
@@ -13,6 +14,7 @@ from torch.nn import functional
 
 from entrepot.runtime import blas
 from entrepot.runtime.providers.torch import vectors
+from entrepot.runtime.providers.torch.measuring.chooser import Chooser
 from entrepot.runtime.threads import each, one_blas_thread
 
 _SCORES = 1 << 18
@@ -28,28 +30,49 @@ _NARROWEST = 16
 """Rows, columns or features below which a product is bound by memory, whatever multiplies."""
 
 
-def attended(scale: float, *, transposed: bool, guarded: bool) -> Callable[..., Tensor]:
+def attended(scale: float, *, transposed: bool, guarded: bool, chooser: Chooser | None = None) -> Callable[..., Tensor]:
     """Attention with a mask that is added.
 
     Args:
         scale: What scores are multiplied by.
         transposed: Whether the key comes with its last two axes swapped.
         guarded: Whether weights that are NaN are zero instead, as those of a row are that sees no key.
+        chooser: Measures which kernel is fastest; by default sizes decide.
     """
+    is_better_in_blocks = _is_better_in_blocks if chooser is None else _Measured(chooser)
 
     def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         key = k.transpose(2, 3) if transposed else k
-        y = _fastest(q, key, v, mask, scale)
+        in_blocks = is_better_in_blocks(q, key, v, mask)
+        y = (_in_blocks if in_blocks else _at_once)(q, key, v, mask, scale)
         odd = _has_nan(y) if guarded else _has_zero(y)
         return _spelled_out(q, key, v, mask, scale, guarded=guarded) if odd else y
 
     return attend
 
 
-def _fastest(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+class _Measured:
+    """Whether attention is faster block by block, measured once for sizes up to the same powers of two."""
+
+    def __init__(self, chooser: Chooser) -> None:
+        self._chooser = chooser
+        self._known: dict[tuple[object, ...], bool] = {}
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> bool:
+        if not _fits_blocks(q, k, v, mask):
+            return False
+        below = [1 << size.bit_length() for size in (q.shape[0] * q.shape[1], q.shape[2], k.shape[2], *q.shape[3:])]
+        kind = (*below, v.shape[3], mask is not None)
+        if kind not in self._known:
+            ways = {"torch": _at_once, "blocks": _in_blocks}
+            runs = {name: partial(way, q, k, v, mask, 1.0) for name, way in ways.items()}
+            usual = "blocks" if _is_better_in_blocks(q, k, v, mask) else "torch"
+            self._known[kind] = self._chooser.fastest(f"attention below {kind}", runs, usual) == "blocks"
+        return self._known[kind]
+
+
+def _at_once(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
     """A row whose scores are all NaN or all infinitely low is zero by torch's own kernel, and NaN in blocks."""
-    if _is_better_in_blocks(q, k, v, mask):
-        return _in_blocks(q, k, v, mask, scale)
     return functional.scaled_dot_product_attention(q, k, v, mask, scale=scale)
 
 
@@ -70,9 +93,12 @@ def _spelled_out(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: fl
 
 
 def _is_better_in_blocks(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> bool:
-    if not (vectors.is_mkl_narrow() and blas.is_tuned()) or any(
-        each.ndim != 4 or each.device.type != "cpu" for each in (q, k, v)
-    ):
+    return vectors.is_mkl_narrow() and blas.is_tuned() and _fits_blocks(q, k, v, mask)
+
+
+def _fits_blocks(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> bool:
+    """Whether blocks are possible, and large enough that something other than calls takes the time."""
+    if any(each.ndim != 4 or each.device.type != "cpu" for each in (q, k, v)):
         return False
     kinds = {each.dtype for each in (q, k, v, mask) if each is not None}
     if kinds != {torch.float32} or not q.shape[:2] == k.shape[:2] == v.shape[:2]:

@@ -6,6 +6,7 @@ Where a rule cannot bind its kernel, nothing changes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import onnx_ir as ir
@@ -22,6 +23,7 @@ from entrepot.runtime.providers.torch.convolutions.concatenated import OfTwo, co
 from entrepot.runtime.providers.torch.convolutions.convolution import Convolution, conv_with
 from entrepot.runtime.providers.torch.epilogues import Activation, activation
 from entrepot.runtime.providers.torch.linear import and_added
+from entrepot.runtime.providers.torch.measuring.chooser import Chooser
 from entrepot.runtime.providers.torch.product import gemm_with, matmul_with
 
 
@@ -33,16 +35,17 @@ def _activation(step: Step | None) -> Activation | None:
     return None if step is None else activation(step)
 
 
-def _fuse_conv(graph: Neighbours, conv: Step) -> None:
+def _fuse_conv(graph: Neighbours, conv: Step, chooser: Chooser | None = None) -> None:
     """Conv, then Add of a tensor of its result's shape, then an activation; each of the two may be missing."""
     chain = after_conv(graph, conv, _works_in_place)
     residual = [] if chain.residual is None else [chain.residual]
     inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), *residual]
     is_told = (_tells(graph, conv.inputs[0]), _tells(graph, chain.residual))
-    _replace(graph, chain.steps, inputs, conv_with(view(conv), _activation(chain.activation), is_told=is_told))
+    function = conv_with(view(conv), _activation(chain.activation), is_told=is_told, chooser=chooser)
+    _replace(graph, chain.steps, inputs, function)
 
 
-def _fuse_concat(graph: Neighbours, concat: Step) -> None:
+def _fuse_concat(graph: Neighbours, concat: Step, chooser: Chooser | None = None) -> None:
     """Concat of two tensors along the channels, then Conv, then an activation."""
     conv = graph.only_reader(concat)
     if conv is None or not conv.is_a("Conv") or conv.inputs[0] is not concat.outputs[0] or len(concat.inputs) != 2:
@@ -54,7 +57,7 @@ def _fuse_concat(graph: Neighbours, concat: Step) -> None:
     found = _activation(after)
     steps = [concat, conv] if after is None or found is None else [concat, conv, after]
     left, right = (_tells(graph, each) for each in concat.inputs)
-    function = conv_of_two(view(conv), channels, found, is_told=(left, right))
+    function = conv_of_two(view(conv), channels, found, is_told=(left, right), chooser=chooser)
     _replace(graph, steps, [*concat.inputs, *conv.inputs[1:]], function)
 
 
@@ -74,25 +77,25 @@ def _is_known(value: Value | None) -> bool:
     return value is None or value.constant is not None
 
 
-def _fuse_gemm(graph: Neighbours, gemm: Step) -> None:
+def _fuse_gemm(graph: Neighbours, gemm: Step, chooser: Chooser | None = None) -> None:
     """Gemm by constants, then an activation."""
     after = graph.only_reader(gemm)
     found = _activation(after)
     steps = [gemm] if after is None or found is None else [gemm, after]
-    _replace(graph, steps, list(gemm.inputs), gemm_with(view(gemm), found))
+    _replace(graph, steps, list(gemm.inputs), gemm_with(view(gemm), found, chooser))
 
 
-def _fuse_matmul(graph: Neighbours, product: Step) -> None:
+def _fuse_matmul(graph: Neighbours, product: Step, chooser: Chooser | None = None) -> None:
     """MatMul by a constant matrix, then Add of a constant row, then an activation or Add of a like tensor."""
     chain = after_matmul(graph, product, _works_in_place)
     if chain is not None and chain.bias is not None:
-        function = matmul_with(view(product), chain.bias.constant, _activation(chain.activation))
+        function = matmul_with(view(product), chain.bias.constant, _activation(chain.activation), chooser)
         inputs = [*product.inputs, chain.bias]
         if function is not None and chain.residual is not None:
             function, inputs = and_added(function), [*inputs, chain.residual]
         if function is not None:
             return _replace(graph, chain.steps, inputs, function)
-    return _replace(graph, [product], list(product.inputs), matmul_with(view(product), None, None))
+    return _replace(graph, [product], list(product.inputs), matmul_with(view(product), None, None, chooser))
 
 
 def _replace(
@@ -102,12 +105,12 @@ def _replace(
         graph.replace(steps, as_one(steps, inputs, function, "packed" if len(steps) == 1 else "fused"))
 
 
-def _fuse_attention(graph: Neighbours, softmax: Step) -> None:
+def _fuse_attention(graph: Neighbours, softmax: Step, chooser: Chooser | None = None) -> None:
     """Attention of float32 that was spelled out, by torch's own kernel."""
     found = attention_pattern.find(graph, softmax)
     kinds = set() if found is None else {None if each.type is None else each.type.dtype for each in found.inputs}
     if found is not None and kinds == {ir.DataType.FLOAT}:
-        function = attended(found.scale, transposed=found.transposed, guarded=found.guarded)
+        function = attended(found.scale, transposed=found.transposed, guarded=found.guarded, chooser=chooser)
         graph.replace(found.steps, as_one(found.steps, list(found.inputs), function))
 
 
@@ -135,13 +138,18 @@ def _is_scalar_like(value: Value, x: Value) -> bool:
     return value.constant.size == 1 and known.shape is not None and value.constant.ndim <= len(known.shape)
 
 
-RULES: fuse.Rules = {
-    **fuse.RULES,
-    "Concat": (_fuse_concat,),
-    "Conv": (_fuse_conv,),
-    "Gemm": (_fuse_gemm,),
-    "IsNaN": (_fuse_without_nan,),
-    "MatMul": (_fuse_matmul,),
-    "Softmax": (_fuse_attention,),
-}
-"""What is tried on steps of each operator."""
+def rules(chooser: Chooser | None = None) -> fuse.Rules:
+    """What is tried on steps of each operator.
+
+    Args:
+        chooser: Measures which kernel is fastest; by default sizes decide, so that every session rounds alike.
+    """
+    return {
+        **fuse.RULES,
+        "Concat": (partial(_fuse_concat, chooser=chooser),),
+        "Conv": (partial(_fuse_conv, chooser=chooser),),
+        "Gemm": (partial(_fuse_gemm, chooser=chooser),),
+        "IsNaN": (_fuse_without_nan,),
+        "MatMul": (partial(_fuse_matmul, chooser=chooser),),
+        "Softmax": (partial(_fuse_attention, chooser=chooser),),
+    }

@@ -31,6 +31,15 @@ WORTHWHILE = 1 << 21
 WORTHWHILE_NARROW = 1 << 20
 """The same where the product beside which it is small is MKL's, and slow, be it of a single row."""
 
+LARGE = 1 << 18
+"""Elements of a matrix that takes so long to read that packing helps even a single row, where MKL is slow."""
+
+LEAST_ROWS = 4
+"""Rows of a product by a large matrix: oneDNN reads it faster for four than for one or two (2.13, an EPYC of AMD's)."""
+
+WIDE = 2
+"""How many times as many columns as rows a matrix has by which MKL multiplies one row fastest, for it adds rows up."""
+
 
 def by_constant(
     weights: HostArray, bias: HostArray | None, rows: int = 0, activation: Activation | None = None
@@ -46,11 +55,10 @@ def by_constant(
         activation: Its end.
     """
     inner, outer = weights.shape
-    few, worthwhile = (0, WORTHWHILE_NARROW) if vectors.is_mkl_narrow() else (FEW, WORTHWHILE)
-    least = max(few + 1, worthwhile // max(weights.size, 1))
+    least = least_rows(inner, outer)
     is_worthwhile = weights.size >= LEAST and (rows == 0 or rows >= least)
     packed = _packed(weights, bias, rows) if is_worthwhile else None
-    plain = _plain(weights, bias, in_order=rows != 1 and (packed is None or not rows))
+    unpacked = plain(weights, bias, in_order=_reads_rows(inner, outer, rows) and (packed is None or not rows))
     fewest, most = (least * inner, sys.maxsize) if rows == 0 else (rows * inner, rows * inner)
     change = None if activation is None else activation.change
     roomy = room.SMALL * inner // (4 * max(outer, 1))
@@ -62,9 +70,9 @@ def by_constant(
         if packed is not None and fewest <= size <= most and shape[-1] == inner:
             y = packed(x)
         elif len(shape) == 2:
-            y = plain(x)
+            y = unpacked(x)
         else:
-            y = plain(x.reshape(math.prod(shape[:-1]), shape[-1])).reshape(*shape[:-1], outer)
+            y = unpacked(x.reshape(math.prod(shape[:-1]), shape[-1])).reshape(*shape[:-1], outer)
         if change is not None:
             change(y)
         return y
@@ -86,6 +94,47 @@ def _packed(weights: HostArray, bias: HostArray | None, rows: int) -> Product | 
     made = (private.linear_of_rows() if rows and not vectors.is_mkl_narrow() else None) or private.linear()
     if made is None:
         return None
+    product = packed_by(made, weights, bias, rows)
+    return with_more_rows(product, *weights.shape) if vectors.is_mkl_narrow() and weights.size >= LARGE else product
+
+
+def least_rows(inner: int, outer: int) -> int:
+    """Rows from which a product by packed weights is faster."""
+    if not vectors.is_mkl_narrow():
+        return max(FEW + 1, WORTHWHILE // max(inner * outer, 1))
+    if inner * outer < LARGE:
+        return max(1, WORTHWHILE_NARROW // max(inner * outer, 1))
+    return 2 if outer >= WIDE * inner else 1
+
+
+def _reads_rows(inner: int, outer: int, rows: int) -> bool:
+    """Whether BLAS reads a matrix fastest by rows, as it does but for a single row of x by one that is not wide."""
+    return rows != 1 or (vectors.is_mkl_narrow() and outer >= WIDE * inner)
+
+
+def with_more_rows(product: Product, inner: int, outer: int) -> Product:
+    """The product, given zeros for the rows that x lacks of a number that is multiplied fast."""
+    slow = (LEAST_ROWS - 1) * inner
+
+    def run(x: Tensor) -> Tensor:
+        if x.numel() >= slow:
+            return product(x)
+        rows = x.reshape(-1, inner)
+        y = product(torch.constant_pad_nd(rows, [0, 0, 0, LEAST_ROWS - rows.shape[0]]))
+        return y[: rows.shape[0]].reshape(*x.shape[:-1], outer)
+
+    return run
+
+
+def packed_by(made: private.Linear, weights: HostArray, bias: HostArray | None, rows: int) -> Product:
+    """The product for x of any rank, by weights in a library's own layout.
+
+    Args:
+        made: The library's.
+        weights: Of shape (in, out).
+        bias: Of shape (out,).
+        rows: How many rows x has in all; 0 if that varies.
+    """
     like = tensor_of(weights).t()
     run, packed, row = made.run, made.pack(like.contiguous(), rows), None if bias is None else tensor_of(bias)
     if (memory := private.memory_of(packed)) is not None:
@@ -97,8 +146,8 @@ def _packed(weights: HostArray, bias: HostArray | None, rows: int) -> Product | 
     return product
 
 
-def _plain(weights: HostArray, bias: HostArray | None, *, in_order: bool) -> Product:
-    """By torch's public function; BLAS reads the rows of several products fastest in order of memory."""
+def plain(weights: HostArray, bias: HostArray | None, *, in_order: bool) -> Product:
+    """The product for a matrix, by torch's public function; BLAS reads several rows fastest in order of memory."""
     matrix = tensor_of(np.ascontiguousarray(weights) if in_order else weights)
     if bias is None:
         mm = torch.mm

@@ -12,11 +12,15 @@ from entrepot.runtime.node_view import InputView, NodeView
 from entrepot.runtime.providers.torch.constants import constant, float_constant, is_given
 from entrepot.runtime.providers.torch.epilogues import Activation
 from entrepot.runtime.providers.torch.linear import by_constant
+from entrepot.runtime.providers.torch.measuring.chooser import Chooser
+from entrepot.runtime.providers.torch.measuring.products import by_measurement
 
 _Kernel = Callable[..., Tensor]
 
 
-def matmul_with(node: NodeView, bias: np.ndarray[Any, Any] | None, activation: Activation | None) -> _Kernel | None:
+def matmul_with(
+    node: NodeView, bias: np.ndarray[Any, Any] | None, activation: Activation | None, chooser: Chooser | None = None
+) -> _Kernel | None:
     """A MatMul, then an addition of a row, then ``activation``; ``None`` where it is not by a constant matrix."""
     weights = float_constant(node, 1)
     if weights is None or weights.ndim != 2:
@@ -25,10 +29,10 @@ def matmul_with(node: NodeView, bias: np.ndarray[Any, Any] | None, activation: A
         bias.dtype != weights.dtype or bias.shape not in ((weights.shape[1],), (1, weights.shape[1]))
     ):
         return None
-    return by_constant(weights, None if bias is None else bias.reshape(-1), _rows(node.inputs[0]), activation)
+    return _product(chooser, weights, None if bias is None else bias.reshape(-1), _rows(node.inputs[0]), activation)
 
 
-def gemm_with(node: NodeView, activation: Activation | None) -> _Kernel | None:
+def gemm_with(node: NodeView, activation: Activation | None, chooser: Chooser | None = None) -> _Kernel | None:
     """A Gemm that ends in ``activation``, or ``None`` where B is not constant, or C is no constant row."""
     weights, addend, given = float_constant(node, 1), constant(node, 2), node.attributes
     if weights is None or weights.ndim != 2 or given.get("transA") or (addend is None and is_given(node, 2)):
@@ -40,7 +44,12 @@ def gemm_with(node: NodeView, activation: Activation | None) -> _Kernel | None:
         return None
     weights = weights if alpha == 1.0 else weights * np.float32(alpha)
     row = row if row is None or beta == 1.0 else row * np.float32(beta)
-    return by_constant(weights, row, _rows(node.inputs[0]), activation)
+    return _product(chooser, weights, row, _rows(node.inputs[0]), activation)
+
+
+def _product(chooser: Chooser | None, *given: Any) -> _Kernel:
+    """By what sizes decide, or by what is measured."""
+    return by_constant(*given) if chooser is None else by_measurement(chooser, *given)
 
 
 def _row(addend: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any] | None:

@@ -74,9 +74,9 @@ class TorchProvider:
 
     def rules(self) -> fuse.Rules:
         """What is run in one kernel: on the host, weights are packed for its libraries."""
-        from entrepot.runtime.providers.torch.fuse import RULES
+        from entrepot.runtime.providers.torch.fuse import rules
 
-        return RULES
+        return rules()
 
     def finish(self, block: Block) -> None:
         """The last change to a bound block: elementwise steps work piece by piece, and in place."""
@@ -140,6 +140,24 @@ class TorchProvider:
             heap.trim()
         else:
             self._accelerator.trim()
+
+
+class MeasuredTorchProvider(TorchProvider):
+    """On the host, each product, convolution and attention by the kernel that is measured to be fastest."""
+
+    name = "torch:autotune"
+
+    def rules(self) -> fuse.Rules:
+        """The same as by sizes, which are measured here and known to the sessions that follow."""
+        from entrepot.runtime.providers.torch.fuse import rules
+        from entrepot.runtime.providers.torch.measuring.chooser import Chooser
+
+        self._chooser = Chooser.of_this_machine(self._setting.threads)
+        return rules(self._chooser)
+
+    def made_faster(self, compiled: Compiled) -> Compiled:
+        """The part as it is, with a remark of what was chosen."""
+        return replace(compiled, remark=both(compiled.remark, self._chooser.remark))
 
 
 class CudaProvider(TorchProvider):

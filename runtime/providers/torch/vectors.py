@@ -25,13 +25,20 @@ def is_mkl_narrow() -> bool:
     return is_wide and vendor() not in ("", _INTEL)
 
 
-def vendor(told: Path = _TOLD) -> str:
+def vendor(file: Path = _TOLD) -> str:
     """Who made the processor, in its own words; empty where nobody says.
 
     Args:
-        told: The file in which Linux describes processors.
+        file: In which Linux describes processors.
     """
-    if not told.exists():
+    if not file.exists():
         return platform.processor().partition(", ")[2]  # "AMD64 Family 25 Model 17 Stepping 1, AuthenticAMD"
-    fields = (line.partition(":") for line in told.read_text("utf-8", "replace").splitlines())
-    return next((value.strip() for name, _, value in fields if name.strip() == "vendor_id"), "")
+    return told("vendor_id", file)
+
+
+def told(field: str, file: Path = _TOLD) -> str:
+    """What Linux says of the first processor under a name; empty where it says nothing."""
+    if not file.exists():
+        return ""
+    fields = (line.partition(":") for line in file.read_text("utf-8", "replace").splitlines())
+    return next((value.strip() for name, _, value in fields if name.strip() == field), "")

@@ -13,10 +13,16 @@ from entrepot.runtime.providers.torch.constants import float_constant
 from entrepot.runtime.providers.torch.convolutions.convolution import Convolution, conv_with
 from entrepot.runtime.providers.torch.convolutions.packed import LARGE
 from entrepot.runtime.providers.torch.epilogues import Activation
+from entrepot.runtime.providers.torch.measuring.chooser import Chooser
 
 
 def conv_of_two(
-    node: NodeView, channels: int, activation: Activation | None, *, is_told: tuple[bool, bool] = (False, False)
+    node: NodeView,
+    channels: int,
+    activation: Activation | None,
+    *,
+    is_told: tuple[bool, bool] = (False, False),
+    chooser: Chooser | None = None,
 ) -> OfTwo | None:
     """``None`` where weights or bias are not constant float32.
 
@@ -25,12 +31,14 @@ def conv_of_two(
         channels: How many channels the first tensor is declared to have.
         activation: Its end.
         is_told: Whether each tensor is the result of such a convolution as it left it.
+        chooser: Measures which kernel is fastest; by default sizes decide.
     """
-    weights, whole = float_constant(node, 1), conv_with(node, activation)
+    weights, whole = float_constant(node, 1), conv_with(node, activation, chooser=chooser)
     if weights is None or whole is None or weights.ndim != 4 or node.attributes.get("group", 1) != 1:
         return None
-    second = conv_with(_by(node, weights[:, channels:], node.inputs[2:]), None, is_told=(is_told[1], False))
-    first = conv_with(_by(node, weights[:, :channels], ()), activation, is_told=(is_told[0], True))
+    rest, start = _by(node, weights[:, channels:], node.inputs[2:]), _by(node, weights[:, :channels], ())
+    second = conv_with(rest, None, is_told=(is_told[1], False), chooser=chooser)
+    first = conv_with(start, activation, is_told=(is_told[0], True), chooser=chooser)
     if first is None or second is None:
         return None
     return OfTwo(whole, first.over_last(), second, channels, weights.shape[1] - channels)

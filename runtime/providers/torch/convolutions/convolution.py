@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import torch
 from torch import Tensor
 
+from entrepot.ir.errors import InputError, ResourceLimitError
 from entrepot.runtime.node_view import NodeView
 from entrepot.runtime.providers.torch import private
 from entrepot.runtime.providers.torch.constants import constant, float_constant, is_given
@@ -13,10 +16,15 @@ from entrepot.runtime.providers.torch.convolutions.plans import Fixed
 from entrepot.runtime.providers.torch.convolutions.reach import LIMIT, UNKNOWN, Reach, tell
 from entrepot.runtime.providers.torch.dtypes import tensor_of
 from entrepot.runtime.providers.torch.epilogues import Activation
+from entrepot.runtime.providers.torch.measuring.chooser import Chooser
 
 
 def conv_with(
-    node: NodeView, activation: Activation | None, *, is_told: tuple[bool, bool] = (False, False)
+    node: NodeView,
+    activation: Activation | None,
+    *,
+    is_told: tuple[bool, bool] = (False, False),
+    chooser: Chooser | None = None,
 ) -> Convolution | None:
     """A convolution that ends in ``activation``, or ``None`` where its weights or bias are not constant float32.
 
@@ -24,6 +32,7 @@ def conv_with(
         node: The convolution.
         activation: Its end.
         is_told: Whether its input, and what is added to its result, are results of such convolutions as they left them.
+        chooser: Measures which kernel is fastest; by default sizes decide.
     """
     weights, bias = float_constant(node, 1), constant(node, 2)
     is_fitting = bias is None or weights is None or bias.shape == weights.shape[:1]
@@ -34,7 +43,20 @@ def conv_with(
         return None
     attributes = {key: tuple(value) if isinstance(value, list) else value for key, value in node.attributes.items()}
     fixed = Fixed(made, attributes, tensor_of(weights), None if bias is None else tensor_of(bias), activation)
-    return Convolution(Planner(fixed), Reach(fixed.weights, fixed.bias, is_told), activation)
+    planner = Planner(fixed, chooser)
+    if chooser is not None:
+        _plan_ahead(planner, node)
+    return Convolution(planner, Reach(fixed.weights, fixed.bias, is_told), activation)
+
+
+def _plan_ahead(planner: Planner, node: NodeView) -> None:
+    """Measure now where sizes are declared; what is declared wrong is for the run to say, if it gets there."""
+    given = node.inputs[0]
+    shape = () if given is None or given.shape is None else given.shape
+    sizes = [size for size in shape if isinstance(size, int)]
+    if sizes and len(sizes) == len(shape):
+        with torch.inference_mode(), contextlib.suppress(InputError, ResourceLimitError):
+            planner.at(torch.Size(sizes))
 
 
 class Convolution:

@@ -28,11 +28,15 @@ class Matrix:
     def __init__(self, fixed: Fixed) -> None:
         self._fixed = fixed
 
+    def fits(self, window: Window, group: int) -> bool:
+        """Whether the convolution is a product."""
+        is_of_points = self._fixed.weights.ndim == 4 and window.points == 1 and not any((*window.begin, *window.end))
+        return is_of_points and group == 1 and set(window.strides) == {1}
+
     def suits(self, window: Window, group: int, images: int) -> bool:
         """Whether the convolution is a product, and a small one."""
         weights, rows = self._fixed.weights, images * math.prod(window.target)
-        is_of_points = weights.ndim == 4 and window.points == 1 and not any((*window.begin, *window.end))
-        if not is_of_points or group != 1 or set(window.strides) != {1}:
+        if not self.fits(window, group):
             return False
         return 0 < rows <= _ROWS and 0 < rows * weights.numel() <= (FEW_NARROW if vectors.is_mkl_narrow() else FEW)
 

@@ -40,16 +40,25 @@ _KERNEL = torch.tensor([[1, 0, 0], [0, 0, -1], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5]
 """Of each axis; the order is that in which differences of two points come before sums."""
 
 
+def fits(window: Window, weights: Tensor, group: int) -> bool:
+    """Whether the transform is possible."""
+    return _is_of_squares(window, group) and bool((weights.abs() < LIMIT).all())
+
+
 def suits(window: Window, weights: Tensor, group: int, images: int) -> bool:
     """Whether the transform is possible and pays."""
-    is_narrow = vectors.is_mkl_narrow()
-    is_square = (window.kernel, window.strides, window.dilations) == ((3, 3), (1, 1), (1, 1))
-    outputs, inputs = weights.shape[:2]
-    least, work = (CHANNELS_NARROW, WORK_NARROW) if is_narrow else (CHANNELS, 0)
-    if not is_square or group != 1 or min(outputs, inputs) < least or (is_narrow and private.linear() is None):
+    if not _is_of_squares(window, group):
         return False
+    outputs, inputs = weights.shape[:2]
+    least, work = (CHANNELS_NARROW, WORK_NARROW) if vectors.is_mkl_narrow() else (CHANNELS, 0)
     tiles = images * math.prod(_tiles(window))
-    return tiles >= TILES and tiles * outputs * inputs >= work and bool((weights.abs() < LIMIT).all())
+    pays = min(outputs, inputs) >= least and tiles >= TILES and tiles * outputs * inputs >= work
+    return pays and fits(window, weights, group)
+
+
+def _is_of_squares(window: Window, group: int) -> bool:
+    is_square = (window.kernel, window.strides, window.dilations) == ((3, 3), (1, 1), (1, 1))
+    return is_square and group == 1 and not (vectors.is_mkl_narrow() and private.linear() is None)
 
 
 def _tiles(window: Window) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from entrepot.runtime.providers.torch import private, vectors
+from entrepot.runtime.providers.torch import linear, private, vectors
 from entrepot.runtime.providers.torch.dtypes import tensor_of
 from entrepot.runtime.providers.torch.epilogues import Activation
 from entrepot.runtime.providers.torch.linear import and_added, by_constant
@@ -53,6 +53,18 @@ def test_any_number_of_rows_is_right(shape: tuple[int, ...], rows: int, biased: 
     function, weights, bias = product(rows, biased=biased)
     x = f32(*shape, INNER)
     assert_is_product(run(function, x), x, weights, bias)
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["any rows", "known rows"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("inner", [INNER, 60], ids=["high", "wide"])
+def test_few_rows_by_a_large_matrix(rows: int, inner: int, known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "LARGE", inner * OUTER)
+    weights, bias = f32(OUTER, inner).T, f32(OUTER)
+    function = by_constant(weights, bias, rows if known else 0)
+    for shape in ((rows,), (rows, 1)):
+        x = f32(*shape, inner)
+        assert_is_product(run(function, x), x, weights, bias)
 
 
 @pytest.mark.parametrize("rows", [0, ROWS], ids=["any rows", "known rows"])

@@ -17,6 +17,8 @@ LINUX = (
 def test_linux_tells_the_vendor(tmp_path: Path) -> None:
     (tmp_path / "cpuinfo").write_text(LINUX)
     assert vectors.vendor(tmp_path / "cpuinfo") == "AuthenticAMD"
+    assert vectors.told("model name", tmp_path / "cpuinfo") == "AMD EPYC"
+    assert vectors.told("model name", tmp_path / "none") == ""
 
 
 def test_a_processor_that_linux_knows_by_number_has_no_vendor(tmp_path: Path) -> None:
