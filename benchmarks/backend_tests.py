@@ -14,7 +14,7 @@ from collections import Counter
 
 from tests.sweeps.backend_suite import KINDS, outcomes
 
-PROVIDERS = ("cpu", "reference", "onnxruntime", "torch", "torch:cuda", "torch:mps", "to_torch")
+PROVIDERS = ("cpu", "reference", "onnxruntime", "torch", "torch:autotune", "torch:cuda", "torch:mps", "to_torch")
 
 
 def main() -> int:
