@@ -131,6 +131,11 @@ def is_tuned() -> bool:
     return bool(choice().core)
 
 
+def is_wide() -> bool:
+    """Whether NumPy's own library has kernels for all of the vectors of AVX-512."""
+    return choice().core.lower() in _WIDE_CORES
+
+
 @cache
 def _chosen() -> tuple[Choice, Copy | None]:
     features = np.show_config(mode="dicts")["SIMD Extensions"]["found"]

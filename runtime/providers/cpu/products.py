@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from entrepot.runtime import room
-from entrepot.runtime.blas import product
+from entrepot.runtime.blas import is_tuned, is_wide, product
 from entrepot.runtime.threads import WORTH, each, one_blas_thread
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -24,6 +24,15 @@ ALONE = 1 << 18
 
 ALONE_BY_VECTOR = 9216
 """Up to this many elements of the matrix, it multiplies a vector on one thread."""
+
+_MATRIX = 1 << 18
+"""Elements of a matrix from which OpenBLAS takes longer to arrange it for a product than to read it once more."""
+
+_BLOCK = 1 << 20
+"""Elements of those of its columns that stay in the cache from one row of the other matrix to the next."""
+
+_ALIGNED = 64
+"""Columns that OpenBLAS takes together."""
 
 _PARTS = 8
 _BLAS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -50,16 +59,32 @@ def dense(A: Array, B: Array, finish: Callable[[Array, Part], object] | None = N
     """The product of two matrices; ``finish`` changes each part of it in place."""
     rows, depth, columns = A.shape[0], A.shape[1], B.shape[1]
     y = room.empty((rows, columns), A.dtype)
+    multiply = by_rows if 1 < rows <= most_rows(B) else product
 
     def make(part: Part) -> None:
         tile = y[part]
-        product(A[part[0]], B[:, part[1]], tile)
+        multiply(A[part[0]], B[:, part[1]], tile)
         if finish is not None:
             finish(tile, part)
 
     with one_blas_thread:
         each(make, parts(rows, columns, depth), rows * columns * depth)
     return y
+
+
+def most_rows(B: Array) -> int:
+    """Rows of a matrix up to which their products by B are faster one by one."""
+    if B.size < _MATRIX or B.dtype != np.float32 or not B.flags.c_contiguous or not is_tuned():
+        return 0
+    return 4 if is_wide() and B.shape[1] >= B.shape[0] else 3
+
+
+def by_rows(A: Array, B: Array, out: Array) -> None:
+    """The product, row by row: each time by as many columns of B as stay in the cache."""
+    step = max(1, _BLOCK // (len(B) * _ALIGNED)) * _ALIGNED
+    rows, results = A[:, None], out[:, None]
+    for start in range(0, B.shape[1], step):
+        np.matmul(rows, B[:, start : start + step], out=results[:, :, start : start + step])
 
 
 def matmul(A: Array, B: Array) -> Array:
