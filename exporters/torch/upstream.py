@@ -28,6 +28,7 @@ from torch._decomp import get_decompositions
 from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo import config as tensor_settings
 from torch._dynamo.source import ConstantSource
+from torch._export import non_strict_utils as builtins_in_captures
 from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
@@ -84,6 +85,7 @@ __all__ = [
     "FrontendError", "InsertTypePromotion", "ONNXRegistry", "OpOverload", "OpOverloadPacket", "ShapeEnv",
     "SpectralNorm", "StatelessSymbolicContext", "SymNode", "TorchDispatchMode", "TorchTensor", "TracerWarning",
     "TypePromotionInterpreter", "WeightNorm", "aten_pow_tensor_scalar", "aten_scalar_tensor", "aten_softplus",
+    "builtins_in_captures",
     "call_op", "composites_known", "conditions_told", "convert_version", "create_onnx_friendly_decomposition_table",
     "disable_proxy_modes_tracing", "enable_python_dispatcher", "export_with", "fake_rules", "flat_weights",
     "forget_dispatch", "get_decompositions", "get_onnx_implemented_overloads", "get_type_promotion_rule",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from entrepot.exporters.torch.capture.decided import decisions_followed
+from entrepot.exporters.torch.capture.extremes import extremes_followed
 from entrepot.exporters.torch.capture.flexible import flexible_attention
 from entrepot.exporters.torch.capture.held import held_values
 from entrepot.exporters.torch.capture.moving import modules_stay
@@ -159,6 +160,7 @@ def export_flat(
         flexible_attention(),
         remainders_by_nothing(),
         rounded_sizes(),
+        extremes_followed(),
         orders_of_the_sample(),
         padded_recurrences(),
         modules_stay(),

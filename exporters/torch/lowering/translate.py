@@ -14,6 +14,7 @@ from entrepot.exporters.torch.capture.settings import capture_settings
 from entrepot.exporters.torch.lowering.complex_numbers import split_complex
 from entrepot.exporters.torch.lowering.custom import onnx_translations
 from entrepot.exporters.torch.lowering.decomposing import decomposed
+from entrepot.exporters.torch.lowering.fractions import settle_fractions
 from entrepot.exporters.torch.lowering.promotion import promote_types
 from entrepot.exporters.torch.lowering.size_arithmetic import settle_divisions, settle_sums
 from entrepot.exporters.torch.messages import untranslated
@@ -98,6 +99,7 @@ def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedP
         split_complex(program, table)
         settle_divisions(program)
         settle_sums(program)
+        settle_fractions(program)
         promote_types(program.graph_module)
         remove_assertion_nodes(program.graph_module)
     return program
