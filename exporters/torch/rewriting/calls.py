@@ -15,7 +15,7 @@ import torch
 from entrepot.exporters.torch.capture.numpy_arrays import following
 from entrepot.exporters.torch.rewriting import truths
 from entrepot.exporters.torch.rewriting.environment import expression
-from entrepot.exporters.torch.rewriting.links import piled
+from entrepot.exporters.torch.rewriting.links import whole
 from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Stacked, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.logarithms import logarithm
 from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
@@ -93,7 +93,7 @@ def _len(plain: Any, value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.shape[0]
     if isinstance(value, Tracked):
-        value.read = True
+        value.look()
     if isinstance(value, Trailing | Piled):
         return value.count
     return value.length if isinstance(value, Unfinished) else plain(value)
@@ -184,6 +184,7 @@ def _sized(form: Callable[[Any], Any], plain: Any, value: Any, *more: Any, **how
 
 
 def _reversed(plain: Any, value: Any) -> Any:
+    value = whole(value)
     if isinstance(value, Grown):
         turned = value.copy()
         turned.reverse()
@@ -192,12 +193,12 @@ def _reversed(plain: Any, value: Any) -> Any:
 
 
 def _enumerate(plain: Any, value: Any, start: Any = 0) -> Any:
-    value = _rows(value)
+    value = _rows(whole(value))
     return Together(Span(start, 1, value.length), value) if isinstance(value, Unfinished) else plain(value, start)
 
 
 def _zip(plain: Any, *values: Any, **how: Any) -> Any:
-    values = tuple(_rows(value) for value in values)
+    values = tuple(_rows(whole(value)) for value in values)
     if not any(isinstance(each, Unfinished) for each in values):
         return plain(*values, **how)
     strict = bool(how.get("strict", False))
@@ -209,7 +210,7 @@ def _rows(value: Any) -> Any:
 
 
 def _sequence(plain: Any, *values: Any) -> Any:
-    if values and isinstance(found := _rows(values[0]), Unfinished):
+    if values and isinstance(found := _rows(whole(values[0])), Unfinished):
         return found.copy() if isinstance(found, Grown) else found
     return plain(*values)
 
@@ -265,11 +266,8 @@ def _pad_sequence(
 def _made(tensors: Any) -> Grown | None:
     """Tensors whose number varies, as a list that holds them in one."""
     if isinstance(tensors, Tracked):
-        tensors.read = True
-    if isinstance(tensors, Trailing):
-        raise piled(tensors)
-    if isinstance(tensors, Piled):
-        return tensors.grown()
+        tensors.look()
+    tensors = whole(tensors)
     if isinstance(tensors, Rows) and not isinstance(tensors, Numbers):
         return Grown(Stacked(tensors.tensor.movedim(tensors.axis, 0)))
     return tensors if isinstance(tensors, Grown) else None

@@ -13,13 +13,30 @@ from entrepot.exporters.torch.rewriting.sequences import Parted, Rows, Unfinishe
 class Tracked(list[Any]):
     """A list that knows how it is used.
 
+    Args:
+        items: What it holds.
+        origin: The list that it stands for in an arm of a branch: what is looked at there is looked at in that one.
+
     Attributes:
         front: How many items were put at its beginning.
-        read: Whether its items were looked at.
     """
 
     front = 0
-    read = False
+
+    def __init__(self, items: Iterable[Any] = (), origin: Any = None) -> None:
+        super().__init__(items)
+        self._origin, self._read = origin, False
+
+    @property
+    def read(self) -> bool:
+        """Whether its items, or how many there are, were looked at."""
+        return self._read
+
+    def look(self) -> None:
+        """Note that somebody looks at what it holds."""
+        self._read = True
+        if isinstance(self._origin, Tracked):
+            self._origin.look()
 
     def insert(self, index: Any, item: Any) -> None:
         if index == 0:
@@ -27,12 +44,28 @@ class Tracked(list[Any]):
         super().insert(index, item)
 
     def __getitem__(self, index: Any) -> Any:
-        self.read = True
+        self.look()
         return super().__getitem__(index)
 
     def __iter__(self) -> Iterator[Any]:
-        self.read = True
+        self.look()
         return super().__iter__()
+
+    def __reversed__(self) -> Iterator[Any]:
+        self.look()
+        return super().__reversed__()
+
+    def __add__(self, other: Any) -> Any:
+        self.look()
+        return super().__add__(other)
+
+    def copy(self) -> list[Any]:
+        self.look()
+        return super().copy()
+
+    def pop(self, index: Any = -1) -> Any:
+        self.look()
+        return super().pop(index)
 
 
 class Growing(Parted):

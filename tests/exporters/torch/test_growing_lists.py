@@ -57,12 +57,44 @@ class SideBySide(Module):
         return torch.stack([each for pair in pairs for each in pair], 1)
 
 
+class FramesUntilFull(Module):
+    """What stops it first is a value; how many there are is asked in a branch of that."""
+
+    def forward(self, x):
+        h, made = x, []
+        while True:
+            h = self.cell(x, h)
+            made += [h]
+            if torch.sigmoid(h).mean() > 0.9:
+                break
+            if len(made) == 5:
+                break
+        return torch.stack(made)
+
+
+class Neighbours(Module):
+    """Each step goes through all that were made before it, the last one first, once there are any."""
+
+    def forward(self, x):
+        h, made = x.new_zeros(x.shape[0], 4), []
+        for t in range(x.shape[1]):
+            h = self.cell(x[:, t], h)
+            made.append(h)
+            for at, before in enumerate(reversed(made)):
+                h = h + torch.tanh(before) / (at + 1)
+            if made:
+                h = 2 * h
+        return h
+
+
 @pytest.mark.parametrize(
     ("kind", "sample", "others"),
     [
         (BestPath, x(5, 4), [x(9, 4), x(2, 4), x(3, 4)]),
         (AllSoFar, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
         (SideBySide, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
+        (FramesUntilFull, x(2, 4), [x(3, 4), 40 + x(1, 4)]),
+        (Neighbours, x(2, 5, 4), [x(3, 9, 4), x(1, 2, 4)]),
     ],
 )
 def test_lists_that_grow_are_followed_at_other_lengths(kind, sample, others):
