@@ -130,7 +130,10 @@ def _joined(model: Any, keys: tuple[Any, ...], parts: list[Any]) -> Any:
         return deque(parts, model.maxlen)
     if isinstance(model, tuple):
         return type(model)(*parts) if hasattr(model, "_fields") else tuple(parts)
-    items = dict(zip(keys, parts, strict=True))
+    return _keyed(model, dict(zip(keys, parts, strict=True)))
+
+
+def _keyed(model: Any, items: dict[Any, Any]) -> Any:
     if type(model) is dict:
         return items
     if dataclasses.is_dataclass(model) and isinstance(model, dict):
