@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 import operator
@@ -33,6 +34,7 @@ from entrepot.exporters.torch.translations.remembered import holds_sizes
 from entrepot.exporters.torch.upstream import numpy_in_torch
 
 _SIZES = (torch.SymInt, torch.SymFloat)
+_EXTREMES = {"min": torch.sym_min, "max": torch.sym_max}
 _CALLABLES = (types.FunctionType, types.MethodType, functools.partial)
 _REMEMBERING = type(functools.cache(callable))
 _APPLY = vars(torch.autograd.Function)["apply"].__func__
@@ -49,6 +51,8 @@ def callee(function: Any) -> Any:
         return functools.partial(_bit_length, function) if function.__name__ == "bit_length" else function
     if isinstance(function, types.MethodType) and function.__func__ is _APPLY:
         return functools.partial(_applied, function.__self__)
+    if (name := next((each for each in _EXTREMES if function is getattr(builtins, each)), None)) is not None:
+        return functools.partial(_extreme, _EXTREMES[name], function)  # torch has others there while it captures
     if isinstance(function, functools.partial):
         return functools.partial(callee(function.func), *function.args, **function.keywords)
     function = following(function)
@@ -96,6 +100,7 @@ def _len(plain: Any, value: Any) -> Any:
         value.look()
     if isinstance(value, Trailing | Piled):
         return value.count
+    value = whole(value)
     return value.length if isinstance(value, Unfinished) else plain(value)
 
 
@@ -136,6 +141,8 @@ def _round(plain: Any, value: Any, *digits: Any) -> Any:
 
 def _extreme(choose: Any, plain: Any, *values: Any, **how: Any) -> Any:
     items = values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
+    if not how and len(values) == 1 and (made := one_tensor(values[0])) is not None:
+        return (made.max() if choose is torch.sym_max else made.min()).item()
     if (
         how
         or not any(isinstance(each, _SIZES) for each in items)
@@ -257,6 +264,7 @@ def _cat(plain: Any, tensors: Any, dim: int = 0, **how: Any) -> Any:
 def _pad_sequence(
     plain: Any, sequences: Any, batch_first: bool = False, padding_value: float = 0.0, *more: Any, **how: Any
 ) -> Any:
+    sequences = whole(sequences)
     if not isinstance(sequences, Sections) or more or how or sequences.axis:
         return plain(sequences, batch_first, padding_value, *more, **how)
     padded = sequences.padded(padding_value)
@@ -297,8 +305,6 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     int: _int,
     float: _float,
     round: _round,
-    min: functools.partial(_extreme, torch.sym_min),
-    max: functools.partial(_extreme, torch.sym_max),
     sum: _sum,
     reversed: _reversed,
     enumerate: _enumerate,

@@ -46,6 +46,8 @@ def whole(items: Any) -> Any:
     """A list that grows in a loop, as one that can be gone through in it; anything else as it is."""
     if isinstance(items, Trailing):
         raise piled(items)
+    if isinstance(items, Lengthened):
+        return items.sections()
     return items.grown() if isinstance(items, Piled) else items
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 
 import entrepot as ep
 from tests.exporters.torch.control_flow import Module, x
@@ -57,6 +59,21 @@ class SideBySide(Module):
         return torch.stack([each for pair in pairs for each in pair], 1)
 
 
+class Expanded(Module):
+    """Pieces of lengths that values decide, in a list: how many, how long, filled up by hand and by torch."""
+
+    def forward(self, x):
+        pieces, lengths = [], []
+        for row in x:
+            piece = row[: 1 + (row[:, 0] > 0).sum().item()]
+            pieces.append(piece)
+            lengths.append(piece.shape[0])
+        longest = max([pieces[i].size(0) for i in range(len(pieces))])
+        filled = torch.stack([nn.functional.pad(each, (0, 0, 0, longest - each.size(0))) for each in pieces])
+        shortest = min(each.size(0) for each in pieces)
+        return filled, pad_sequence(pieces), torch.LongTensor(lengths), torch.cat(pieces), filled[:, :shortest]
+
+
 class FramesUntilFull(Module):
     """What stops it first is a value; how many there are is asked in a branch of that."""
 
@@ -94,6 +111,7 @@ class Neighbours(Module):
         (AllSoFar, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
         (SideBySide, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
         (FramesUntilFull, x(2, 4), [x(3, 4), 40 + x(1, 4)]),
+        (Expanded, x(3, 5, 4), [x(2, 5, 4), -x(4, 3, 4), x(1, 2, 4)]),
         (Neighbours, x(2, 5, 4), [x(3, 9, 4), x(1, 2, 4)]),
     ],
 )
