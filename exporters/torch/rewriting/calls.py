@@ -44,11 +44,10 @@ def callee(function: Any) -> Any:
     """What to call instead of ``function``."""
     if isinstance(function, _REMEMBERING):  # a size that varies is no key
         function = function.__wrapped__
-    if isinstance(function, types.BuiltinMethodType | types.MethodType) and isinstance(function.__self__, torch.Tensor):
-        method = _METHODS.get(function.__name__)
-        return function if method is None else functools.partial(method, function, function.__self__)
-    if isinstance(function, types.MethodType) and isinstance(function.__self__, torch.SymInt):
-        return functools.partial(_bit_length, function) if function.__name__ == "bit_length" else function
+    if isinstance(function, types.BuiltinMethodType | types.MethodType) and isinstance(
+        function.__self__, torch.Tensor | torch.SymInt
+    ):
+        return _method(function)
     if isinstance(function, types.MethodType) and function.__func__ is _APPLY:
         return functools.partial(_applied, function.__self__)
     if (name := next((each for each in _EXTREMES if function is getattr(builtins, each)), None)) is not None:
@@ -65,6 +64,14 @@ def callee(function: Any) -> Any:
     from entrepot.exporters.torch.rewriting.functions import as_rewritten, calls_back
 
     return functools.partial(_calling, function) if calls_back(function) else as_rewritten(function)
+
+
+def _method(function: Any) -> Any:
+    """A method of a tensor or a size."""
+    if isinstance(function.__self__, torch.SymInt):
+        return functools.partial(_bit_length, function) if function.__name__ == "bit_length" else function
+    method = _METHODS.get(function.__name__)
+    return function if method is None else functools.partial(method, function, function.__self__)
 
 
 def _calling(function: Any, *args: Any, **how: Any) -> Any:
