@@ -11,6 +11,7 @@ import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
 from entrepot.exporters.torch.rewriting.environment import hint
 
+aten = torch.ops.aten
 Maybe = torch.Tensor | None
 
 
@@ -26,7 +27,7 @@ def batch_norm(  # the signature is torch's
 ) -> torch.Tensor:
     """Normalised by the mean and variance of the batch, which also move the running ones."""
     if not training and any(hint(size) is None for size in input.shape):  # torch asks whether there are any elements
-        plain = torch.ops.aten._native_batch_norm_legit_no_training  # noqa: SLF001 - what its layer becomes
+        plain = aten._native_batch_norm_legit_no_training  # noqa: SLF001 - what its layer becomes
         return plain(input, weight, bias, running_mean, running_var, momentum, eps)[0]
     if not training:
         return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
