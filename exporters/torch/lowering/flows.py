@@ -207,6 +207,7 @@ def _bind_number(graph: onnx_ir.Graph, formal: onnx_ir.Value, value: onnx_ir.Val
             and getattr(attributes.get("start"), "value", 0) == 0
         )
         if first:
+            _shift_back(graph, user.outputs[0], nodes[1].outputs[0], shift)
             user.outputs[0].replace_all_uses_with(row.outputs[0])
             full |= user.outputs[0].is_graph_output()
         else:
@@ -218,6 +219,23 @@ def _bind_number(graph: onnx_ir.Graph, formal: onnx_ir.Value, value: onnx_ir.Val
         node.outputs[0].name = f"{formal.name}/{number}"
     start = next(iter(graph), None)
     graph.extend(nodes) if start is None else graph.insert_before(start, nodes)
+
+
+def _shift_back(graph: onnx_ir.Graph, size: onnx_ir.Value, number: onnx_ir.Value, shift: int) -> None:
+    """Let what takes away from a size what was added read the number itself."""
+    for scalar in [user for user, _ in size.uses() if shift and user.op_type == "Squeeze"]:
+        for user, _ in list(scalar.outputs[0].uses()):
+            if user.op_type == "Sub" and user.inputs[0] is scalar.outputs[0] and _is_number(user.inputs[1], shift):
+                plain = onnx_ir.node("Squeeze", [number, *scalar.inputs[1:]])
+                plain.outputs[0].name = f"{user.outputs[0].name}/plain"
+                plain.outputs[0].shape, plain.outputs[0].type = user.outputs[0].shape, user.outputs[0].type
+                graph.insert_before(user, plain)
+                user.outputs[0].replace_all_uses_with(plain.outputs[0])
+
+
+def _is_number(value: onnx_ir.Value | None, number: int) -> bool:
+    known = None if value is None else onnx_ir.convenience.get_const_tensor(value)
+    return known is not None and known.size == 1 and known.numpy().item() == number
 
 
 def _constant(values: list[int]) -> onnx_ir.Node:

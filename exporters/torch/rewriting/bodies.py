@@ -10,14 +10,14 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.torch.capture.blame import export_flat
-from entrepot.exporters.torch.rewriting.environment import value_of, with_equal_sizes
+from entrepot.exporters.torch.rewriting.environment import SHIFT, value_of, with_equal_sizes
 from entrepot.exporters.torch.rewriting.flows import Body, Flow
 from entrepot.exporters.torch.rewriting.reading import owners
 from entrepot.exporters.torch.rewriting.steps import NotFollowedError
 from entrepot.exporters.torch.upstream import size_notes
 
 _UNKNOWN = (11, 13, 17, 19, 23)
-_SHIFT = 29
+_ROOM = 29
 _FACTORS = (1, 3, 11)
 """Of the sizes in the sample: those at which conditions on a turn are tried."""
 _MOST_TURNS = 100
@@ -73,12 +73,13 @@ def capture_body(
         shapes.append((shape, operand.dtype))
     for place, (number, sample) in enumerate(zip(body.ints, body.samples, strict=True), len(body.tensors)):
         value = _size(number, sample, known, unknown)
-        if value < 0:
-            body.shifts[place] = _SHIFT - value
-        shapes.append(([value + body.shifts.get(place, 0), 0], torch.float32))
+        if value < 0 or not (isinstance(number, sympy.Integer) or getattr(number, "is_Symbol", False)):
+            body.shifts[place] = _ROOM - value if value < 0 else SHIFT
+        shift = body.shifts.get(place, 0)
+        shapes.append(([value + shift, 0], torch.float32))
         if not isinstance(number, sympy.Integer):
             dims[place, 0] = torch.export.Dim.AUTO
-            keys[place, 0] = number
+            keys[place, 0] = None if number is None else number + shift
     shapes = shapes or [([2], torch.float32)]  # torch.export takes no function without inputs
     tensors = [torch.zeros(shape, dtype=dtype) for shape, dtype in shapes]
     equal = _equal({key: size for key, size in keys.items() if key[0] not in body.shifts})
@@ -111,17 +112,19 @@ class _Turns:
         place: The input of the body whose size is the number of the turn.
         count: How often it runs, over sizes outside.
         sizes: These in the sample.
+        shift: How much larger that size is than the number.
     """
 
     place: int
     count: Any
     sizes: Mapping[Any, int]
+    shift: int
 
     @classmethod
     def of(cls, flow: Flow, body: Body, sizes: Mapping[Any, int]) -> _Turns | None:
-        """Those of a flow; ``None`` if it has no number of turns, or that is shifted."""
+        """Those of a flow; ``None`` if it has no number of turns."""
         place = len(body.tensors)
-        return cls(place, body.ints[1], sizes) if flow.trips and not body.shifts else None
+        return cls(place, body.ints[1], sizes, body.shifts.get(place, 0)) if flow.trips else None
 
     def make(self, condition: Any, turn: Any, outside: Mapping[Any, Any]) -> bool:
         """Whether each turn makes a condition hold, at several sizes.
@@ -146,7 +149,7 @@ class _Turns:
                 return False
             values[each] = value
         return count is not None and all(
-            value_of(condition, {**values, turn: number}) for number in range(min(count, _MOST_TURNS))
+            value_of(condition, {**values, turn: number + self.shift}) for number in range(min(count, _MOST_TURNS))
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 import operator
@@ -15,7 +16,7 @@ import torch
 from entrepot.exporters.torch.capture.numpy_arrays import following
 from entrepot.exporters.torch.rewriting import truths
 from entrepot.exporters.torch.rewriting.environment import expression
-from entrepot.exporters.torch.rewriting.links import piled
+from entrepot.exporters.torch.rewriting.links import whole
 from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Stacked, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.logarithms import logarithm
 from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
@@ -33,6 +34,7 @@ from entrepot.exporters.torch.translations.remembered import holds_sizes
 from entrepot.exporters.torch.upstream import numpy_in_torch
 
 _SIZES = (torch.SymInt, torch.SymFloat)
+_EXTREMES = {"min": torch.sym_min, "max": torch.sym_max}
 _CALLABLES = (types.FunctionType, types.MethodType, functools.partial)
 _REMEMBERING = type(functools.cache(callable))
 _APPLY = vars(torch.autograd.Function)["apply"].__func__
@@ -42,13 +44,14 @@ def callee(function: Any) -> Any:
     """What to call instead of ``function``."""
     if isinstance(function, _REMEMBERING):  # a size that varies is no key
         function = function.__wrapped__
-    if isinstance(function, types.BuiltinMethodType | types.MethodType) and isinstance(function.__self__, torch.Tensor):
-        method = _METHODS.get(function.__name__)
-        return function if method is None else functools.partial(method, function, function.__self__)
-    if isinstance(function, types.MethodType) and isinstance(function.__self__, torch.SymInt):
-        return functools.partial(_bit_length, function) if function.__name__ == "bit_length" else function
+    if isinstance(function, types.BuiltinMethodType | types.MethodType) and isinstance(
+        function.__self__, torch.Tensor | torch.SymInt
+    ):
+        return _method(function)
     if isinstance(function, types.MethodType) and function.__func__ is _APPLY:
         return functools.partial(_applied, function.__self__)
+    if (name := next((each for each in _EXTREMES if function is getattr(builtins, each)), None)) is not None:
+        return functools.partial(_extreme, _EXTREMES[name], function)  # torch has others there while it captures
     if isinstance(function, functools.partial):
         return functools.partial(callee(function.func), *function.args, **function.keywords)
     function = following(function)
@@ -61,6 +64,14 @@ def callee(function: Any) -> Any:
     from entrepot.exporters.torch.rewriting.functions import as_rewritten, calls_back
 
     return functools.partial(_calling, function) if calls_back(function) else as_rewritten(function)
+
+
+def _method(function: Any) -> Any:
+    """A method of a tensor or a size."""
+    if isinstance(function.__self__, torch.SymInt):
+        return functools.partial(_bit_length, function) if function.__name__ == "bit_length" else function
+    method = _METHODS.get(function.__name__)
+    return function if method is None else functools.partial(method, function, function.__self__)
 
 
 def _calling(function: Any, *args: Any, **how: Any) -> Any:
@@ -93,9 +104,10 @@ def _len(plain: Any, value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.shape[0]
     if isinstance(value, Tracked):
-        value.read = True
+        value.look()
     if isinstance(value, Trailing | Piled):
         return value.count
+    value = whole(value)
     return value.length if isinstance(value, Unfinished) else plain(value)
 
 
@@ -136,6 +148,8 @@ def _round(plain: Any, value: Any, *digits: Any) -> Any:
 
 def _extreme(choose: Any, plain: Any, *values: Any, **how: Any) -> Any:
     items = values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
+    if not how and len(values) == 1 and (made := one_tensor(values[0])) is not None:
+        return (made.max() if choose is torch.sym_max else made.min()).item()
     if (
         how
         or not any(isinstance(each, _SIZES) for each in items)
@@ -184,6 +198,7 @@ def _sized(form: Callable[[Any], Any], plain: Any, value: Any, *more: Any, **how
 
 
 def _reversed(plain: Any, value: Any) -> Any:
+    value = whole(value)
     if isinstance(value, Grown):
         turned = value.copy()
         turned.reverse()
@@ -192,12 +207,12 @@ def _reversed(plain: Any, value: Any) -> Any:
 
 
 def _enumerate(plain: Any, value: Any, start: Any = 0) -> Any:
-    value = _rows(value)
+    value = _rows(whole(value))
     return Together(Span(start, 1, value.length), value) if isinstance(value, Unfinished) else plain(value, start)
 
 
 def _zip(plain: Any, *values: Any, **how: Any) -> Any:
-    values = tuple(_rows(value) for value in values)
+    values = tuple(_rows(whole(value)) for value in values)
     if not any(isinstance(each, Unfinished) for each in values):
         return plain(*values, **how)
     strict = bool(how.get("strict", False))
@@ -209,7 +224,7 @@ def _rows(value: Any) -> Any:
 
 
 def _sequence(plain: Any, *values: Any) -> Any:
-    if values and isinstance(found := _rows(values[0]), Unfinished):
+    if values and isinstance(found := _rows(whole(values[0])), Unfinished):
         return found.copy() if isinstance(found, Grown) else found
     return plain(*values)
 
@@ -256,6 +271,7 @@ def _cat(plain: Any, tensors: Any, dim: int = 0, **how: Any) -> Any:
 def _pad_sequence(
     plain: Any, sequences: Any, batch_first: bool = False, padding_value: float = 0.0, *more: Any, **how: Any
 ) -> Any:
+    sequences = whole(sequences)
     if not isinstance(sequences, Sections) or more or how or sequences.axis:
         return plain(sequences, batch_first, padding_value, *more, **how)
     padded = sequences.padded(padding_value)
@@ -265,11 +281,8 @@ def _pad_sequence(
 def _made(tensors: Any) -> Grown | None:
     """Tensors whose number varies, as a list that holds them in one."""
     if isinstance(tensors, Tracked):
-        tensors.read = True
-    if isinstance(tensors, Trailing):
-        raise piled(tensors)
-    if isinstance(tensors, Piled):
-        return tensors.grown()
+        tensors.look()
+    tensors = whole(tensors)
     if isinstance(tensors, Rows) and not isinstance(tensors, Numbers):
         return Grown(Stacked(tensors.tensor.movedim(tensors.axis, 0)))
     return tensors if isinstance(tensors, Grown) else None
@@ -299,8 +312,6 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     int: _int,
     float: _float,
     round: _round,
-    min: functools.partial(_extreme, torch.sym_min),
-    max: functools.partial(_extreme, torch.sym_max),
     sum: _sum,
     reversed: _reversed,
     enumerate: _enumerate,

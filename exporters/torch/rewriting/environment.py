@@ -28,6 +28,8 @@ from entrepot.exporters.torch.upstream import (
 
 _KEPT = ("replacements", "var_to_range", "axioms", "divisible", "deferred_runtime_asserts", "dim_constraints")
 _numbers = itertools.count()
+SHIFT = 2
+"""How far a number is from the size that stands for it: torch knows of no size that it is 0 or 1."""
 _PRIVATE: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
 """Symbols that mean something in runs aside only, by environment."""
 
@@ -84,10 +86,14 @@ class Aside:
         self.guards: list[Any] = []
         self.private: set[Any] = set()
 
-    def size(self, value: int) -> Any:
-        """A number that varies: 0 or more."""
+    def number(self, value: int) -> Any:
+        """A number that varies, 0 or more, of which torch takes nothing for granted."""
+        return self.size(value + SHIFT, open_below=False) - SHIFT
+
+    def size(self, value: int, *, open_below: bool = True) -> Any:
+        """A size that varies. Torch takes for granted that it is not 0, or where it is not open below, at least 2."""
         source = ConstantSource(f"entrepot_{next(_numbers)}")
-        symbol = self.env.create_symbol(value, source, DimDynamic.DYNAMIC, None, do_not_specialize_zero_one=True)
+        symbol = self.env.create_symbol(value, source, DimDynamic.DYNAMIC, None, do_not_specialize_zero_one=open_below)
         self.private.add(symbol)
         _PRIVATE.setdefault(self.env, set()).add(symbol)
         return self.env.create_symintnode(symbol, hint=value, source=source)

@@ -37,9 +37,18 @@ def piled(found: Trailing) -> Exception:
     """All items of a list that grows in a loop are put together in it: they are kept as one tensor."""
     items = found.outside.items
     if not all(isinstance(item, torch.Tensor) for item in (found.last, *items)):
-        return TypeError("a list that grows in a loop is put together in it before it holds a tensor")
+        return UnlikeError("a list that grows in a loop is put together in it before it holds a tensor")
     form = functools.partial(Piled.of, items, found.last)
     return ListError("a list that grows in the loop is put together in it", found.outside, form)
+
+
+def whole(items: Any) -> Any:
+    """A list that grows in a loop, as one that can be gone through in it; anything else as it is."""
+    if isinstance(items, Trailing):
+        raise piled(items)
+    if isinstance(items, Lengthened):
+        return items.sections()
+    return items.grown() if isinstance(items, Piled) else items
 
 
 def uneven(found: Any, like: torch.Tensor, axes: Sequence[int]) -> UnlikeError:

@@ -7,19 +7,37 @@ from typing import Any, Self
 
 import torch
 
-from entrepot.exporters.torch.rewriting.sequences import Parted, Rows, Unfinished
+from entrepot.exporters.torch.rewriting.sequences import Parted, Rows, Sections, Unfinished
+from entrepot.exporters.torch.rewriting.shapes import as_tensor
 
 
 class Tracked(list[Any]):
     """A list that knows how it is used.
 
+    Args:
+        items: What it holds.
+        origin: The list that it stands for in an arm of a branch: what is looked at there is looked at in that one.
+
     Attributes:
         front: How many items were put at its beginning.
-        read: Whether its items were looked at.
     """
 
     front = 0
-    read = False
+
+    def __init__(self, items: Iterable[Any] = (), origin: Any = None) -> None:
+        super().__init__(items)
+        self._origin, self._read = origin, False
+
+    @property
+    def read(self) -> bool:
+        """Whether its items, or how many there are, were looked at."""
+        return self._read
+
+    def look(self) -> None:
+        """Note that somebody looks at what it holds."""
+        self._read = True
+        if isinstance(self._origin, Tracked):
+            self._origin.look()
 
     def insert(self, index: Any, item: Any) -> None:
         if index == 0:
@@ -27,12 +45,28 @@ class Tracked(list[Any]):
         super().insert(index, item)
 
     def __getitem__(self, index: Any) -> Any:
-        self.read = True
+        self.look()
         return super().__getitem__(index)
 
     def __iter__(self) -> Iterator[Any]:
-        self.read = True
+        self.look()
         return super().__iter__()
+
+    def __reversed__(self) -> Iterator[Any]:
+        self.look()
+        return super().__reversed__()
+
+    def __add__(self, other: Any) -> Any:
+        self.look()
+        return super().__add__(other)
+
+    def copy(self) -> list[Any]:
+        self.look()
+        return super().copy()
+
+    def pop(self, index: Any = -1) -> Any:
+        self.look()
+        return super().pop(index)
 
 
 class Growing(Parted):
@@ -88,30 +122,41 @@ class Trailing(Growing):
 
 
 class Lengthened(Growing):
-    """A list that is given pieces of different sizes in a loop, as one tensor: they can only be put together.
+    """A list that is given pieces of different sizes in a loop, as one tensor.
 
     Args:
         tensor: What it holds so far.
+        sizes: Those of the pieces.
         axis: Where the sizes differ.
     """
 
-    def __init__(self, tensor: torch.Tensor, axis: int) -> None:
-        self.tensor, self.axis = tensor, axis
+    def __init__(self, tensor: torch.Tensor, sizes: torch.Tensor, axis: int) -> None:
+        self.tensor, self.sizes, self.axis = tensor, sizes, axis
 
     @classmethod
     def of(cls, items: Sequence[torch.Tensor], like: torch.Tensor, axis: int) -> Lengthened:
         """With what a list holds before the loop, and one of the pieces to come."""
         sizes = [0 if at == axis else size for at, size in enumerate(like.shape)]
-        return cls(torch.cat([torch.empty(sizes, dtype=like.dtype), *items], axis), axis)
+        made = cls(torch.empty(sizes, dtype=like.dtype), torch.empty(0, dtype=torch.int64), axis)
+        made.extend(items)
+        return made
 
     def parts(self) -> Sequence[Any]:
-        return (self.tensor,)
+        return self.tensor, self.sizes
 
     def joined(self, parts: Sequence[Any]) -> Lengthened:
-        return Lengthened(parts[0], self.axis)
+        return Lengthened(parts[0], parts[1], self.axis)
 
     def append(self, item: torch.Tensor) -> None:
         self.tensor = torch.cat([self.tensor, item], self.axis)
+        self.sizes = torch.cat([self.sizes, as_tensor(item.shape[self.axis]).reshape(1)])
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.sections()[index]
+
+    def sections(self) -> Sections:
+        """The pieces, one by one."""
+        return Sections(self.tensor, self.sizes, self.axis)
 
     def joined_up(self, axis: int) -> torch.Tensor:
         """All pieces one after the other."""

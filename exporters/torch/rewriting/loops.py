@@ -60,6 +60,7 @@ class _Loop:
         self.promoted: set[int] = set()
         self.open: dict[int, set[int]] = {}
         self.filled: dict[int, torch.Tensor] = {}
+        self.together: set[int] = set()
         self.test: Any = None
 
     def emit(self, place: str) -> None:
@@ -139,14 +140,25 @@ class _Loop:
         for _ in range(_ROUNDS):
             with aside(self.env) as found:
                 outcome = self.part.try_on(self._given(found), found)
+            if self._writes_to_several(outcome):
+                continue
             links = Links(self.part.tree, outcome.tree, outcome.leaves, outcome.copies)
             if not self._changed(outcome, links):
                 found.adopt()
                 return outcome, links
         raise UnlikeError("each time, the body leaves something else behind")
 
+    def _writes_to_several(self, outcome: Outcome) -> bool:
+        """Take note of a tensor that the body writes to, and that several variables hold: it stays one."""
+        held = [id(leaf) for leaf in self.leaves]
+        several = {held[at] for at in outcome.written if held.count(held[at]) > 1} - self.together
+        self.together |= several
+        return bool(several)
+
     def _given(self, found: Aside) -> list[Any]:
-        leaves = stand_ins([self.filled.get(at, leaf) for at, leaf in enumerate(self.leaves)], found, {})
+        """What stands for the leaves, each for itself: ``h = c = zeros`` holds for the first turn only."""
+        leaves = [self.filled.get(at, leaf) for at, leaf in enumerate(self.leaves)]
+        leaves = stand_ins(leaves, found, {}, apart=lambda at: id(self.leaves[at]) not in self.together)
         for at in self.promoted:
             leaves[at] = self._varying(leaves[at], found)
         for at, axes in self.open.items():
@@ -156,12 +168,12 @@ class _Loop:
                 for axis, size in enumerate(leaf.shape)
             ]
             leaves[at] = torch.empty(shape, dtype=leaf.dtype)
-        self._index = found.size(self._index_hint())
+        self._index = found.number(self._index_hint())
         return leaves
 
     def _varying(self, leaf: Any, found: Aside) -> Any:
         if type_of(leaf) is torch.int64:
-            return found.size(5 if hint(leaf) is None else max(int(hint(leaf)), 0) + 3)
+            return found.number(5 if hint(leaf) is None else max(int(hint(leaf)), 0) + 3)
         return torch.empty((), dtype=type_of(leaf))
 
     def _changed(self, outcome: Outcome, links: Links) -> bool:

@@ -217,16 +217,26 @@ class Part:
         return Outcome(tree, after, list(leaves), copies, written, aside, reader.names, aside.needed(given))
 
 
-def stand_ins(leaves: Sequence[Any], aside: Aside, sizes: Mapping[Any, int]) -> list[Any]:
-    """Tensors without values in place of others, also where the sizes in the sample are to be others."""
-    made: dict[int, Any] = {}
+def stand_ins(
+    leaves: Sequence[Any], aside: Aside, sizes: Mapping[Any, int], *, apart: Callable[[int], bool] = lambda _: False
+) -> list[Any]:
+    """Tensors without values in place of others, also where the sizes in the sample are to be others.
+
+    Args:
+        leaves: What they stand for.
+        aside: The run that they are for.
+        sizes: Values of symbols.
+        apart: Whether a leaf has one of its own where it is the same tensor as another.
+    """
+    made: dict[Any, Any] = {}
     result = []
-    for leaf in leaves:
+    for at, leaf in enumerate(leaves):
         if isinstance(leaf, torch.Tensor):
-            if id(leaf) not in made:
+            key = (at,) if apart(at) else id(leaf)
+            if key not in made:
                 shape = [with_hints(aside.env, size, sizes) for size in leaf.shape]
-                made[id(leaf)] = torch.empty(shape, dtype=leaf.dtype) if sizes else torch.empty_like(leaf).detach()
-            result.append(made[id(leaf)])
+                made[key] = torch.empty(shape, dtype=leaf.dtype) if sizes else torch.empty_like(leaf).detach()
+            result.append(made[key])
         else:
             result.append(with_hints(aside.env, leaf, sizes))
     return result

@@ -16,8 +16,8 @@ from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
 from entrepot.exporters.torch.rewriting.environment import expression, hint, known
-from entrepot.exporters.torch.rewriting.links import piled
-from entrepot.exporters.torch.rewriting.lists import Grown, Tracked, Trailing
+from entrepot.exporters.torch.rewriting.links import piled, whole
+from entrepot.exporters.torch.rewriting.lists import Grown, Piled, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.part import State
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
@@ -90,6 +90,10 @@ def settled(test: Any) -> Any:
         return (test if test.dtype is torch.bool else test != 0).reshape(())
     if isinstance(test, Grown):
         return bool(test.items)
+    if isinstance(test, Trailing | Piled):
+        return settled(test.count)
+    if isinstance(test, Tracked):
+        test.look()
     return bool(test)
 
 
@@ -160,6 +164,7 @@ def each(items: Iterable[Any], body: Callable[[Any], Any], left: Any, variables:
     """``for``."""
     if isinstance(items, torch.Tensor):
         items = callee(torch.unbind)(items)
+    items = whole(items)
     if isinstance(items, Unfinished) and not isinstance(items.length, int):
         _over(items, body, left, variables, line)
         return
@@ -234,7 +239,7 @@ def _one_of(items: Sequence[Any], index: Any) -> Any:
     if not items or not (numbers or tensors) or expression(index).is_Integer:
         return items[index]
     if isinstance(items, Tracked):
-        items.read = True
+        items.look()
     found = torch.stack([as_tensor(each) for each in items])[index]
     return found.item() if numbers else found
 
@@ -264,6 +269,7 @@ def listed_flat(items: Any, function: Callable[[Any], Any], variables: State, li
     """``[y for x in items for y in f(x)]``."""
     if isinstance(items, torch.Tensor):
         items = callee(torch.unbind)(items)
+    items = whole(items)
     if not isinstance(items, Unfinished) or isinstance(items.length, int):
         return [each for item in items for each in function(item)]
     made: list[Any] = []

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from entrepot.exporters.torch.rewriting.held import with_held
 from entrepot.exporters.torch.rewriting.links import ListError
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
 from entrepot.exporters.torch.running.contents import contents, is_kept, put_back
@@ -148,7 +149,7 @@ def stores_now() -> Stores | None:
 
 
 def followed(state: Any, run: Callable[[Any], _Result], *, give_up: bool) -> _Result:
-    """Put a block into the graph, with what modules store among its variables, and lists in the form it needs.
+    """Put a block into the graph, with what modules store and functions hold among its variables, and lists as needed.
 
     Args:
         state: The variables.
@@ -158,7 +159,7 @@ def followed(state: Any, run: Callable[[Any], _Result], *, give_up: bool) -> _Re
     Raises:
         UnlikeError: As ``run`` raises it.
     """
-    calls = _CALLS.get()
+    calls, state = _CALLS.get(), with_held(state)
     stored = [] if calls is None else calls.begun.changed()
     wider = _with(state, stored) if stored else state
     while True:

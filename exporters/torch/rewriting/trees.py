@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -69,6 +70,8 @@ def _parts(value: Any) -> tuple[tuple[Any, ...], list[Any] | None]:
         return (), list(value.parts())
     if type(value) in (list, tuple, Tracked) or (isinstance(value, tuple) and hasattr(value, "_fields")):
         return (), [*(list if isinstance(value, list) else tuple).__iter__(value)]
+    if type(value) is deque:
+        return (), list(value)
     if isinstance(value, dict):
         return tuple(value), list(value.values())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -107,6 +110,9 @@ def gather(
 def _filled(owner: Any, keys: tuple[Any, ...], parts: list[Any]) -> Any:
     if isinstance(owner, list):
         owner[:] = parts
+    elif type(owner) is deque:
+        owner.clear()
+        owner.extend(parts)
     elif type(owner) is dict:
         owner.clear()
         owner.update(zip(keys, parts, strict=True))
@@ -119,10 +125,15 @@ def _joined(model: Any, keys: tuple[Any, ...], parts: list[Any]) -> Any:
     if isinstance(model, Parted):
         return model.joined(parts)
     if isinstance(model, list):
-        return Tracked(parts)
+        return Tracked(parts, model)
+    if type(model) is deque:
+        return deque(parts, model.maxlen)
     if isinstance(model, tuple):
         return type(model)(*parts) if hasattr(model, "_fields") else tuple(parts)
-    items = dict(zip(keys, parts, strict=True))
+    return _keyed(model, dict(zip(keys, parts, strict=True)))
+
+
+def _keyed(model: Any, items: dict[Any, Any]) -> Any:
     if type(model) is dict:
         return items
     if dataclasses.is_dataclass(model) and isinstance(model, dict):

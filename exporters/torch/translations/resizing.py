@@ -42,6 +42,48 @@ def _full(x: Any, sizes: Any) -> Any:
     return op.Concat(op.Shape(x, end=2), op.Cast(sizes, to=onnx_ir.DataType.INT64), axis=0)
 
 
+# --- The nearest element
+
+_MOST_EXACT = 40
+"""Up to which whole scale a product by its inverse, in single precision, is never just below a whole number."""
+
+
+def _nearest(rank: int, offset: float, x: Any, output_size: Any, scale_factors: Sequence[float] | None) -> Any:
+    """Take the element at ``floor((i + offset) * step)``, with the step as torch computes it.
+
+    Resize divides by a scale that it makes of the two sizes: where ``i * step`` is a whole number, as for every other
+    element of 21 as 6, onnxruntime (1.31) gets just below it, and takes the element before.
+    """
+    scale_factors = _whole_scales(x, output_size) if scale_factors is None else scale_factors
+    if scale_factors is not None and all(float(each).is_integer() and each <= _MOST_EXACT for each in scale_factors):
+        where = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
+        return op.Resize(x, None, op.Constant(value_floats=[1.0, 1.0, *scale_factors]), None, **where)
+    sizes = op.Cast(output_size if scale_factors is None else _sizes(x, scale_factors), to=onnx_ir.DataType.INT64)
+    found = x
+    for axis in range(rank):
+        count = op.Squeeze(op.Slice(sizes, [axis], [axis + 1]))
+        if scale_factors is None:
+            size = op.Squeeze(op.Shape(x, start=axis + 2, end=axis + 3))
+            step = op.Div(op.Cast(size, to=onnx_ir.DataType.FLOAT), op.Cast(count, to=onnx_ir.DataType.FLOAT))
+        else:
+            step = op.Constant(value_float=1 / scale_factors[axis])
+        place = op.Cast(op.Range(op.Constant(value_int=0), count, op.Constant(value_int=1)), to=onnx_ir.DataType.FLOAT)
+        place = op.Add(place, op.Constant(value_float=offset)) if offset else place
+        chosen = op.Cast(op.Floor(op.Mul(place, step)), to=onnx_ir.DataType.INT64)
+        found = op.Gather(found, chosen, axis=axis + 2)
+    return found
+
+
+def _whole_scales(x: Any, sizes: Any) -> list[float] | None:
+    """How many times as large each axis becomes, where that is known and a whole number for all of them."""
+    before = list(x.shape or ())[2:]
+    if not isinstance(sizes, list | tuple) or not all(isinstance(size, int) for size in (*before, *sizes)):
+        return None
+    pairs = list(zip(before, sizes, strict=False))
+    whole = len(before) == len(sizes) and all(size and count % size == 0 for size, count in pairs)
+    return [float(count // size) for size, count in pairs] if whole else None
+
+
 # --- Without aliasing
 
 
@@ -117,4 +159,9 @@ TRANSLATIONS = {
     aten.upsample_bilinear2d.vec: functools.partial(_by_scales, "linear"),
     aten.upsample_trilinear3d.vec: functools.partial(_by_scales, "linear"),
     aten.upsample_bicubic2d.vec: functools.partial(_by_scales, "cubic"),
+    **{
+        getattr(aten, f"{name}{rank}d").vec: functools.partial(_nearest, rank, offset)
+        for name, offset in (("upsample_nearest", 0.0), ("_upsample_nearest_exact", 0.5))
+        for rank in (1, 2, 3)
+    },
 }

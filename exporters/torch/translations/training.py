@@ -9,6 +9,9 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
+from entrepot.exporters.torch.rewriting.environment import hint
+
+aten = torch.ops.aten
 Maybe = torch.Tensor | None
 
 
@@ -23,6 +26,9 @@ def batch_norm(  # the signature is torch's
     eps: float = 1e-5,
 ) -> torch.Tensor:
     """Normalised by the mean and variance of the batch, which also move the running ones."""
+    if not training and any(hint(size) is None for size in input.shape):  # torch asks whether there are any elements
+        plain = aten._native_batch_norm_legit_no_training  # noqa: SLF001 - what its layer becomes
+        return plain(input, weight, bias, running_mean, running_var, momentum, eps)[0]
     if not training:
         return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     axes = [axis for axis in range(input.dim()) if axis != 1]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 
 import entrepot as ep
 from tests.exporters.torch.control_flow import Module, x
@@ -57,12 +59,60 @@ class SideBySide(Module):
         return torch.stack([each for pair in pairs for each in pair], 1)
 
 
+class Expanded(Module):
+    """Pieces of lengths that values decide, in a list: how many, how long, filled up by hand and by torch."""
+
+    def forward(self, x):
+        pieces, lengths = [], []
+        for row in x:
+            piece = row[: 1 + (row[:, 0] > 0).sum().item()]
+            pieces.append(piece)
+            lengths.append(piece.shape[0])
+        longest = max([pieces[i].size(0) for i in range(len(pieces))])
+        filled = torch.stack([nn.functional.pad(each, (0, 0, 0, longest - each.size(0))) for each in pieces])
+        shortest = min(each.size(0) for each in pieces)
+        return filled, pad_sequence(pieces), torch.LongTensor(lengths), torch.cat(pieces), filled[:, :shortest]
+
+
+class FramesUntilFull(Module):
+    """What stops it first is a value; how many there are is asked in a branch of that."""
+
+    def forward(self, x):
+        h, made = x, []
+        while True:
+            h = self.cell(x, h)
+            made += [h]
+            if torch.sigmoid(h).mean() > 0.9:
+                break
+            if len(made) == 5:
+                break
+        return torch.stack(made)
+
+
+class Neighbours(Module):
+    """Each step goes through all that were made before it, the last one first, once there are any."""
+
+    def forward(self, x):
+        h, made = x.new_zeros(x.shape[0], 4), []
+        for t in range(x.shape[1]):
+            h = self.cell(x[:, t], h)
+            made.append(h)
+            for at, before in enumerate(reversed(made)):
+                h = h + torch.tanh(before) / (at + 1)
+            if made:
+                h = 2 * h
+        return h
+
+
 @pytest.mark.parametrize(
     ("kind", "sample", "others"),
     [
         (BestPath, x(5, 4), [x(9, 4), x(2, 4), x(3, 4)]),
         (AllSoFar, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
         (SideBySide, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
+        (FramesUntilFull, x(2, 4), [x(3, 4), 40 + x(1, 4)]),
+        (Expanded, x(3, 5, 4), [x(2, 5, 4), -x(4, 3, 4), x(1, 2, 4)]),
+        (Neighbours, x(2, 5, 4), [x(3, 9, 4), x(1, 2, 4)]),
     ],
 )
 def test_lists_that_grow_are_followed_at_other_lengths(kind, sample, others):

@@ -47,6 +47,22 @@ def test_interpolation_of_other_ranks(mode, by):
     assert ep.export(lambda x: F.interpolate(x, mode=mode, **align, **by), x, dynamic=False).report.ok
 
 
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_the_nearest_element_is_that_of_torch_at_all_sizes(mode):
+    """onnxruntime's Resize takes the element before, here at 21 as 6 and 45 as 18."""
+
+    def resized(x, like):
+        return F.interpolate(x, size=like.shape[-1:], mode=mode)
+
+    model = ep.export(resized, (torch.randn(2, 3, 7), torch.randn(2, 5)))
+    session = ep.Session(model, providers=["onnxruntime"])
+    names = [each.name for each in model.inputs]
+    for size, count in ((21, 6), (45, 18), (6, 20), (1, 4), (35, 35), (64, 5)):
+        call = torch.arange(2.0 * 3 * size).reshape(2, 3, size), torch.zeros(2, count)
+        (found,) = session.run(dict(zip(names, (each.numpy() for each in call), strict=True))).values()
+        torch.testing.assert_close(torch.from_numpy(found), resized(*call), rtol=0, atol=0)
+
+
 def test_whole_scales_are_written_as_they_are():
     model = ep.export(torch.nn.UpsamplingBilinear2d(scale_factor=2), PLANE)
     assert [node.op_type for node in model.ir.graph] == ["Resize"]
