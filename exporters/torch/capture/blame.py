@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from entrepot.exporters.torch.capture.casts import casts_followed
 from entrepot.exporters.torch.capture.decided import decisions_followed
 from entrepot.exporters.torch.capture.flexible import flexible_attention
 from entrepot.exporters.torch.capture.held import held_values
@@ -155,6 +156,7 @@ def export_flat(
     upstream = masks_as_they_are(), unchecked_distributions(), unsolved_divisions()
     flags = (
         numpy_of_sizes(),
+        casts_followed(flat),
         decided_flags(),
         flexible_attention(),
         remainders_by_nothing(),
