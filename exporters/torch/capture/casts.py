@@ -66,6 +66,11 @@ def _length(value: Any) -> Any:
 _OURS: dict[str, Any] = {name: _Cast(name, (vars(builtins)[name],), {}) for name in _CLASSES} | {"len": _length}
 
 
+def as_builtin(function: Any) -> Any:
+    """What stands for Python's own is that, for whoever follows a call of it in another way."""
+    return next((vars(builtins)[name] for name, ours in _OURS.items() if function is ours), function)
+
+
 def _spaces(module: torch.nn.Module) -> Sequence[tuple[dict[str, Any], frozenset[str]]]:
     """The names of the modules whose functions are called, each with those that are to be others there.
 

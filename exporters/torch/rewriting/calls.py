@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from entrepot.exporters.torch.capture.casts import as_builtin
 from entrepot.exporters.torch.capture.numpy_arrays import following
 from entrepot.exporters.torch.rewriting import truths
 from entrepot.exporters.torch.rewriting.environment import expression
@@ -51,7 +52,7 @@ def callee(function: Any) -> Any:
         return functools.partial(_applied, function.__self__)
     if isinstance(function, functools.partial):
         return functools.partial(callee(function.func), *function.args, **function.keywords)
-    function = following(function)
+    function = following(as_builtin(function))
     try:
         known_form = _FUNCTIONS.get(function)
     except TypeError:
