@@ -22,6 +22,7 @@ from entrepot.exporters.torch.capture.rounding import remainders_by_nothing, rou
 from entrepot.exporters.torch.capture.settings import capture_settings
 from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.capture.sparing import sparing
+from entrepot.exporters.torch.capture.uncompiled import uncompiled
 from entrepot.exporters.torch.capture.watching import Watch
 from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.messages import is_about_sizes, is_about_transforms, is_about_values
@@ -164,6 +165,7 @@ def export_flat(
         orders_of_the_sample(),
         padded_recurrences(),
         modules_stay(),
+        uncompiled(),
         *upstream,
     )
     forget_stores()

@@ -93,6 +93,8 @@ def _rules() -> Mapping[Any, _Rule]:
             rules[operator] = _elementwise(operator, kind)
     for name, rule in (
         ("where.self", _where),
+        ("mean.dim", _reduction),
+        ("sum.dim_IntList", _reduction),
         ("native_layer_norm.default", _layer_norm),
         ("_native_batch_norm_legit_no_training.default", _batch_norm),
     ):
@@ -140,6 +142,18 @@ def _where(torchs: _Rule, mode: FakeTensorMode, *args: Any) -> Any:
     element = others[0].dtype if condition.dtype == torch.bool and _are_of_one_type(others) else None
     made = None if element is None else _made(mode, args, element)
     return torchs(mode, *args) if made is None else made
+
+
+def _reduction(
+    torchs: _Rule, mode: FakeTensorMode, source: torch.Tensor, dim: Any, keepdim: Any = False, **kwargs: Any
+) -> Any:
+    """A sum or a mean along some axes, which are left out or of size 1 in it."""
+    axes = {axis % source.dim() for axis in dim or () if -source.dim() <= axis < source.dim()}
+    plain = not kwargs and dim and len(axes) == len(dim) and source.dtype in _FLOATS and _are_plain([source])
+    if not plain:
+        return torchs(mode, source, dim, keepdim, **kwargs)
+    kept = [(1 if at in axes else size) for at, size in enumerate(source.shape) if keepdim or at not in axes]
+    return _empty(mode, kept, source.dtype, source.device)
 
 
 def _layer_norm(
