@@ -29,6 +29,7 @@ from torch._decomp import get_decompositions, meta_table
 from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo import config as tensor_settings
 from torch._dynamo.source import ConstantSource
+from torch._export.verifier import SpecViolationError
 from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
@@ -85,7 +86,8 @@ from entrepot.exporters.torch.messages import axis_of
 __all__ = [
     "BasePruningMethod", "ConstantSource", "DimDynamic", "FakeQuantizeBase", "FakeTensor", "FakeTensorMode",
     "FrontendError", "InsertTypePromotion", "ONNXRegistry", "OpOverload", "OpOverloadPacket", "ShapeEnv",
-    "SpectralNorm", "StatelessSymbolicContext", "SymNode", "TorchDispatchMode", "TorchTensor", "TracerWarning",
+    "SpecViolationError", "SpectralNorm",
+    "StatelessSymbolicContext", "SymNode", "TorchDispatchMode", "TorchTensor", "TracerWarning",
     "TypePromotionInterpreter", "WeightNorm", "aten_pow_tensor_scalar", "aten_scalar_tensor", "aten_softplus",
     "call_op", "composites_known", "conditions_told", "convert_version", "create_onnx_friendly_decomposition_table",
     "disable_proxy_modes_tracing", "enable_python_dispatcher", "export_with", "fake_rules", "fast_shapes",

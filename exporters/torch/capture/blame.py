@@ -149,6 +149,20 @@ def export_flat(
     Raises:
         CaptureEnded: ``watch`` found that it is of no use.
     """
+    with casts_followed(flat) as met:
+        try:
+            return _exported(flat, tensors, dims, watch)
+        except MODEL_ERRORS:
+            if not met.sizes:
+                raise
+    if watch is not None:  # what it does with a size may need a number of Python
+        watch.begin_again()
+    return _exported(flat, tensors, dims, watch)
+
+
+def _exported(
+    flat: torch.nn.Module, tensors: Sequence[torch.Tensor], dims: Mapping[Axis, Any], watch: Watch | None
+) -> torch.export.ExportedProgram:
     if (decisions := decisions_followed()) is not None:
         decisions.look(tensors)
     spec: list[dict[int, Any]] = [{} for _ in tensors]
@@ -157,7 +171,6 @@ def export_flat(
     upstream = masks_as_they_are(), unchecked_distributions(), unsolved_divisions()
     flags = (
         numpy_of_sizes(),
-        casts_followed(flat),
         decided_flags(),
         flexible_attention(),
         remainders_by_nothing(),

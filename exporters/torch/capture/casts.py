@@ -25,14 +25,27 @@ _NAMES = (*_CLASSES, "len")
 _ASKING = frozenset(("isinstance", "issubclass", "map"))
 
 
+class Met:
+    """Whether a size was followed through one of these names: what needs a number of Python fails with it."""
+
+    def __init__(self) -> None:
+        self.sizes = False
+
+
 @contextlib.contextmanager
-def casts_followed(module: torch.nn.Module) -> Iterator[None]:
+def casts_followed(module: torch.nn.Module) -> Iterator[Met]:
     """Inside, these names take sizes in the modules of what a module calls."""
+    met = Met()
     with contextlib.ExitStack() as stack:
+        _FOLLOWING.append(met)
+        stack.callback(_FOLLOWING.pop)
         for names, found in _spaces(module):
             names.update({name: _OURS[name] for name in found})
             stack.callback(_take_back, names, found)
-        yield
+        yield met
+
+
+_FOLLOWING: list[Met] = []
 
 
 def _take_back(names: dict[str, Any], found: frozenset[str]) -> None:
@@ -45,6 +58,7 @@ class _Cast(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and isinstance(args[0], _SIZES) and not kwargs:
+            _met()
             return _of_sizes[cls.__name__](args[0])
         return cls.__mro__[1](*args, **kwargs)
 
@@ -60,7 +74,16 @@ _of_sizes: dict[str, Callable[[Any], Any]] = {"int": torch.sym_int, "float": tor
 
 def _length(value: Any) -> Any:
     """The length of anything, as a size if it is that of a tensor."""
-    return value.shape[0] if isinstance(value, torch.Tensor) and value.dim() else len(value)
+    if not (isinstance(value, torch.Tensor) and value.dim()):
+        return len(value)
+    if isinstance(value.shape[0], torch.SymInt):
+        _met()
+    return value.shape[0]
+
+
+def _met() -> None:
+    for each in _FOLLOWING:
+        each.sizes = True
 
 
 _OURS: dict[str, Any] = {name: _Cast(name, (vars(builtins)[name],), {}) for name in _CLASSES} | {"len": _length}

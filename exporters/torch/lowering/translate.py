@@ -11,7 +11,6 @@ import torch
 
 from entrepot.exporters.torch.capture.rounding import remainders_by_nothing
 from entrepot.exporters.torch.capture.settings import capture_settings
-from entrepot.exporters.torch.capture.uncompiled import uncompiled
 from entrepot.exporters.torch.lowering.complex_numbers import split_complex
 from entrepot.exporters.torch.lowering.custom import onnx_translations
 from entrepot.exporters.torch.lowering.decomposing import decomposed
@@ -46,7 +45,7 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
     """
     try:
         # its own optimizer would fold transposed copies of weights and merge equal parameters under one name
-        with quiet(), uncompiled():
+        with quiet():
             program, registry = _decomposed(program), _registry(onnx_translations())
             check_constants(program)
             result = to_onnx_program(program, registry=registry)
