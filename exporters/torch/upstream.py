@@ -23,17 +23,21 @@ from onnxscript.function_libs.torch_lib.ops.nn import aten_softplus
 from torch import _C as native  # noqa: N811
 from torch import _meta_registrations as meta_registrations
 from torch import _numpy as numpy_functions
+from torch import _prims_common as layouts
 from torch._decomp import decomposition_table as shape_rules
-from torch._decomp import get_decompositions
+from torch._decomp import get_decompositions, meta_table
 from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo import config as tensor_settings
 from torch._dynamo.source import ConstantSource
 from torch._export import non_strict_utils as builtins_in_captures
+from torch._export.verifier import SpecViolationError
 from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch._higher_order_ops.scan import scan
 from torch._library.custom_ops import OPDEFS
 from torch._ops import OperatorBase, OpOverload, OpOverloadPacket
+from torch._prims_common import is_contiguous_or_false as is_surely_contiguous
 from torch._subclasses import fake_impls as shape_inference
+from torch._subclasses.fake_impls import get_fast_op_impls as fast_shapes
 from torch._subclasses.fake_impls import op_implementations_dict as fake_rules
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.ao.nn import quantized
@@ -83,19 +87,18 @@ from entrepot.exporters.torch.messages import axis_of
 __all__ = [
     "BasePruningMethod", "ConstantSource", "DimDynamic", "FakeQuantizeBase", "FakeTensor", "FakeTensorMode",
     "FrontendError", "InsertTypePromotion", "ONNXRegistry", "OpOverload", "OpOverloadPacket", "ShapeEnv",
-    "SpectralNorm", "StatelessSymbolicContext", "SymNode", "TorchDispatchMode", "TorchTensor", "TracerWarning",
-    "TypePromotionInterpreter", "WeightNorm", "aten_pow_tensor_scalar", "aten_scalar_tensor", "aten_softplus",
-    "builtins_in_captures",
-    "call_op", "composites_known", "conditions_told", "convert_version", "create_onnx_friendly_decomposition_table",
-    "disable_proxy_modes_tracing", "enable_python_dispatcher", "export_with", "fake_rules", "flat_weights",
-    "forget_dispatch", "get_decompositions", "get_onnx_implemented_overloads", "get_type_promotion_rule",
-    "guarding_hint_or_throw", "has_guarding_hint", "int8_product", "integer_product", "is_natural", "is_operator",
-    "is_uncounted", "know_functions_of_sizes", "make_fx", "meta_registrations", "node_making", "node_meanings",
+    "SpecViolationError", "SpectralNorm", "StatelessSymbolicContext", "SymNode", "TorchDispatchMode", "TorchTensor",
+    "TracerWarning", "TypePromotionInterpreter", "WeightNorm", "aten_pow_tensor_scalar", "aten_scalar_tensor",
+    "aten_softplus", "builtins_in_captures", "call_op", "composites_known", "conditions_told", "convert_version",
+    "create_onnx_friendly_decomposition_table", "disable_proxy_modes_tracing", "enable_python_dispatcher",
+    "export_with", "fake_rules", "fast_shapes", "flat_weights", "forget_dispatch", "get_decompositions",
+    "get_onnx_implemented_overloads", "get_type_promotion_rule", "guarding_hint_or_throw", "has_guarding_hint",
+    "int8_product", "integer_product", "is_natural", "is_operator", "is_surely_contiguous", "is_uncounted",
+    "know_functions_of_sizes", "layouts", "make_fx", "meta_registrations", "meta_table", "node_making", "node_meanings",
     "notes_while_captured", "numpy_in_torch", "overlap_of", "pack_padded", "pad_packed", "pad_rows", "pytree",
-    "quantized_decomposed",
-    "remember_number", "remembered_number", "remove_assertion_nodes", "scan", "shape_inference", "shape_rules",
-    "size_functions", "size_settings", "split_composites", "statically_known_true", "sym_log2", "tensor_settings",
-    "to_onnx_program", "with_composites", "with_formula", "without_modes",
+    "quantized_decomposed", "remember_number", "remembered_number", "remove_assertion_nodes", "scan", "shape_inference",
+    "shape_rules", "size_functions", "size_settings", "split_composites", "statically_known_true", "sym_log2",
+    "tensor_settings", "to_onnx_program", "with_composites", "with_formula", "without_modes",
 ]  # fmt: skip
 
 int8_product: Any = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - what weight-only quantisation calls

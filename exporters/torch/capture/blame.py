@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from entrepot.exporters.torch.capture.casts import casts_followed
 from entrepot.exporters.torch.capture.decided import decisions_followed
 from entrepot.exporters.torch.capture.extremes import extremes_followed
 from entrepot.exporters.torch.capture.flexible import flexible_attention
@@ -22,6 +23,7 @@ from entrepot.exporters.torch.capture.rounding import remainders_by_nothing, rou
 from entrepot.exporters.torch.capture.settings import capture_settings
 from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.capture.sparing import sparing
+from entrepot.exporters.torch.capture.uncompiled import uncompiled
 from entrepot.exporters.torch.capture.watching import Watch
 from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.messages import is_about_sizes, is_about_transforms, is_about_values
@@ -148,6 +150,20 @@ def export_flat(
     Raises:
         CaptureEnded: ``watch`` found that it is of no use.
     """
+    with casts_followed(flat) as met:
+        try:
+            return _exported(flat, tensors, dims, watch)
+        except MODEL_ERRORS:
+            if not met.sizes:
+                raise
+    if watch is not None:  # what it does with a size may need a number of Python
+        watch.begin_again()
+    return _exported(flat, tensors, dims, watch)
+
+
+def _exported(
+    flat: torch.nn.Module, tensors: Sequence[torch.Tensor], dims: Mapping[Axis, Any], watch: Watch | None
+) -> torch.export.ExportedProgram:
     if (decisions := decisions_followed()) is not None:
         decisions.look(tensors)
     spec: list[dict[int, Any]] = [{} for _ in tensors]
@@ -164,6 +180,7 @@ def export_flat(
         orders_of_the_sample(),
         padded_recurrences(),
         modules_stay(),
+        uncompiled(),
         *upstream,
     )
     forget_stores()

@@ -71,9 +71,13 @@ class Watch:
         self._groups = {axis: group for group in groups for axis in group.axes}
         self._tensors = tensors
         self._useless = useless
-        self._made = 0
-        self._left = _PATIENCE
         self.ends: dict[str, End] = {}
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Forget a capture that failed."""
+        self._made, self._left = 0, _PATIENCE
+        self.ends.clear()
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:

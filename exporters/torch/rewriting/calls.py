@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from entrepot.exporters.torch.capture.casts import as_builtin
 from entrepot.exporters.torch.capture.numpy_arrays import following
 from entrepot.exporters.torch.rewriting import truths
 from entrepot.exporters.torch.rewriting.environment import expression
@@ -54,7 +55,7 @@ def callee(function: Any) -> Any:
         return functools.partial(_extreme, _EXTREMES[name], function)  # torch has others there while it captures
     if isinstance(function, functools.partial):
         return functools.partial(callee(function.func), *function.args, **function.keywords)
-    function = following(function)
+    function = following(as_builtin(function))
     try:
         known_form = _FUNCTIONS.get(function)
     except TypeError:

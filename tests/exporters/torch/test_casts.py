@@ -1,0 +1,109 @@
+"""``int``, ``float`` and ``len`` of sizes, in captures of modules as they are."""
+
+from __future__ import annotations
+
+import functools
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+from entrepot.exporters.torch.capture import blame
+from entrepot.exporters.torch.capture.casts import casts_followed
+
+
+def halved(size):
+    return int(size / 2)
+
+
+class Halves(nn.Module):
+    def forward(self, x):
+        return x.reshape(len(x), 2, halved(x.shape[1])).sum(1)
+
+
+class Scaled(nn.Module):
+    def forward(self, x):
+        return x * float(len(x)) + self.shift(x.shape)
+
+    @staticmethod
+    def shift(shape):
+        return int(shape[1]) if isinstance(shape[1], int | torch.SymInt) and isinstance(len(shape), int) else 0
+
+
+def decorated(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+@decorated
+def third(size):
+    return int(size) // 3
+
+
+class Decorated(nn.Module):
+    """Wrapped by what wraps another function, too, with the same code; calls a method of a part."""
+
+    def __init__(self):
+        super().__init__()
+        self.part = Part()
+
+    @decorated
+    def forward(self, x):
+        return self.part.divided(x, third(x.shape[1]))
+
+
+class Part(nn.Module):
+    def divided(self, x, by):
+        return x.reshape(len(x), 3, by).mean(1)
+
+
+class Typed(nn.Module):
+    """Asks for the class itself, which is left alone here."""
+
+    def forward(self, x):
+        return x + torch.ones(3, dtype=int) if type(x.shape[-1]) is int else x
+
+
+class Behind(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *tensors):
+        return (self.inner(*tensors),)
+
+
+@pytest.mark.parametrize("module", [Halves(), Scaled(), Decorated()])
+def test_sizes_stay_sizes_in_one_capture(module):
+    dims = {(0, 0): torch.export.Dim.AUTO, (0, 1): torch.export.Dim.AUTO}
+    program = blame.export_flat(Behind(module).eval(), [torch.randn(5, 6)], dims)
+    (given,) = [
+        node.meta["val"] for node in program.graph.nodes if node.op == "placeholder" and node.name == "tensors_0"
+    ]
+    assert all(isinstance(size, torch.SymInt) for size in given.shape)
+    model = ep.export(module, torch.randn(5, 6), progress=False)
+    assert model.report.ok
+    assert not any(isinstance(size, int) for size in model.inputs[0].shape)
+    assert not any("rewritten" in note for note in model.notes)
+
+
+def test_a_class_that_is_more_than_called_is_left_alone():
+    model = ep.export(Typed(), torch.randn(2, 3), progress=False)
+    assert model.report.ok
+
+
+def test_names_are_taken_back_and_those_of_the_module_left(monkeypatch):
+    names = vars(sys.modules[__name__])
+    with casts_followed(Halves()):
+        assert (names["len"]("ab"), names["int"]("7"), names["int"]("11", 2)) == (2, 7, 3)
+        assert isinstance(3, names["int"])
+        assert issubclass(bool, names["int"])
+    assert not {"int", "float", "len"} & names.keys()
+    monkeypatch.setitem(names, "len", len)
+    with casts_followed(Halves()):
+        assert names["len"] is len
