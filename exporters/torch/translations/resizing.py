@@ -7,12 +7,16 @@ was asked for and the scale, and uses the one or the other: the sizes with ``ali
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import onnx_ir
 import torch
 from onnxscript import opset20
+
+from entrepot.exporters.torch.rewriting.environment import hint
 
 op: Any = opset20
 aten = torch.ops.aten
@@ -48,40 +52,38 @@ _MOST_EXACT = 40
 """Up to which whole scale a product by its inverse, in single precision, is never just below a whole number."""
 
 
-def _nearest(rank: int, offset: float, x: Any, output_size: Any, scale_factors: Sequence[float] | None) -> Any:
-    """Take the element at ``floor((i + offset) * step)``, with the step as torch computes it.
+def _nearest(offset: float) -> Callable[..., Any]:
+    def decomposition(
+        input: torch.Tensor, output_size: Sequence[Any] | None, scale_factors: Sequence[float] | None
+    ) -> Any:
+        """Take the element at ``floor((i + offset) * step)``, with the step as torch computes it.
 
-    Resize divides by a scale that it makes of the two sizes: where ``i * step`` is a whole number, as for every other
-    element of 21 as 6, onnxruntime (1.31) gets just below it, and takes the element before.
-    """
-    scale_factors = _whole_scales(x, output_size) if scale_factors is None else scale_factors
-    if scale_factors is not None and all(float(each).is_integer() and each <= _MOST_EXACT for each in scale_factors):
-        where = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
-        return op.Resize(x, None, op.Constant(value_floats=[1.0, 1.0, *scale_factors]), None, **where)
-    sizes = op.Cast(output_size if scale_factors is None else _sizes(x, scale_factors), to=onnx_ir.DataType.INT64)
-    found = x
-    for axis in range(rank):
-        count = op.Squeeze(op.Slice(sizes, [axis], [axis + 1]))
-        if scale_factors is None:
-            size = op.Squeeze(op.Shape(x, start=axis + 2, end=axis + 3))
-            step = op.Div(op.Cast(size, to=onnx_ir.DataType.FLOAT), op.Cast(count, to=onnx_ir.DataType.FLOAT))
-        else:
-            step = op.Constant(value_float=1 / scale_factors[axis])
-        place = op.Cast(op.Range(op.Constant(value_int=0), count, op.Constant(value_int=1)), to=onnx_ir.DataType.FLOAT)
-        place = op.Add(place, op.Constant(value_float=offset)) if offset else place
-        chosen = op.Cast(op.Floor(op.Mul(place, step)), to=onnx_ir.DataType.INT64)
-        found = op.Gather(found, chosen, axis=axis + 2)
-    return found
+        Resize divides by a scale that it makes of the two sizes: where ``i * step`` is a whole number, as for every
+        other element of 21 as 6, onnxruntime (1.31) gets just below it, and takes the element before. Scales that are
+        whole in the sample are left to it: the sizes of what was halved and is doubled have no such place if odd.
+        """
+        sizes = input.shape[2:]
+        scales: Sequence[Any] = scale_factors or [None] * len(sizes)
+        counts = output_size or [math.floor(size * scale) for size, scale in zip(sizes, scales, strict=True)]
+        axes = list(zip(sizes, counts, scales, strict=True))
+        if all(itertools.starmap(_is_whole, axes)):
+            return NotImplemented
+        found = input
+        for axis, (size, count, scale) in enumerate(axes, 2):
+            step = size / count if scale is None else 1 / scale
+            place = (torch.arange(count, dtype=torch.float32) + offset) * step
+            found = torch.index_select(found, axis, place.floor().to(torch.int64))
+        return found
+
+    return decomposition
 
 
-def _whole_scales(x: Any, sizes: Any) -> list[float] | None:
-    """How many times as large each axis becomes, where that is known and a whole number for all of them."""
-    before = list(x.shape or ())[2:]
-    if not isinstance(sizes, list | tuple) or not all(isinstance(size, int) for size in (*before, *sizes)):
-        return None
-    pairs = list(zip(before, sizes, strict=False))
-    whole = len(before) == len(sizes) and all(size and count % size == 0 for size, count in pairs)
-    return [float(count // size) for size, count in pairs] if whole else None
+def _is_whole(size: Any, count: Any, scale: float | None) -> bool:
+    """Whether an axis becomes a few times as large."""
+    if scale is not None:
+        return float(scale).is_integer() and scale <= _MOST_EXACT
+    before, after = hint(size), hint(count)
+    return bool(before and after) and after % before == 0 and after <= before * _MOST_EXACT
 
 
 # --- Without aliasing
@@ -154,14 +156,14 @@ DECOMPOSITIONS = {
     aten._upsample_bilinear2d_aa.default: _antialiased(_triangle, 1.0, resizes=True),  # noqa: SLF001 - its name
     aten._upsample_bicubic2d_aa.default: _antialiased(_cubic, 2.0, resizes=True),  # noqa: SLF001
     aten._upsample_lanczos2d_aa.default: _antialiased(_lanczos, 3.0, resizes=False),  # noqa: SLF001
+    **{
+        getattr(aten, f"{name}{rank}d").vec: _nearest(offset)
+        for name, offset in (("upsample_nearest", 0.0), ("_upsample_nearest_exact", 0.5))
+        for rank in (1, 2, 3)
+    },
 }
 TRANSLATIONS = {
     aten.upsample_bilinear2d.vec: functools.partial(_by_scales, "linear"),
     aten.upsample_trilinear3d.vec: functools.partial(_by_scales, "linear"),
     aten.upsample_bicubic2d.vec: functools.partial(_by_scales, "cubic"),
-    **{
-        getattr(aten, f"{name}{rank}d").vec: functools.partial(_nearest, rank, offset)
-        for name, offset in (("upsample_nearest", 0.0), ("_upsample_nearest_exact", 0.5))
-        for rank in (1, 2, 3)
-    },
 }

@@ -63,6 +63,19 @@ def test_the_nearest_element_is_that_of_torch_at_all_sizes(mode):
         torch.testing.assert_close(torch.from_numpy(found), resized(*call), rtol=0, atol=0)
 
 
+def test_what_was_halved_is_doubled_by_one_node_at_all_sizes():
+    def halved_and_back(x):
+        return F.interpolate(F.max_pool2d(x, 2), size=x.shape[2:])
+
+    model = ep.export(halved_and_back, torch.randn(2, 3, 16, 8))
+    assert [node.op_type for node in model.ir.graph].count("Resize") == 1
+    session = ep.Session(model, providers=["onnxruntime"])
+    for size in range(2, 90):
+        x = torch.arange(3.0 * size * 7).reshape(1, 3, size, 7)
+        (found,) = session.run({model.inputs[0].name: x.numpy()}).values()
+        torch.testing.assert_close(torch.from_numpy(found), halved_and_back(x), rtol=0, atol=0)
+
+
 def test_whole_scales_are_written_as_they_are():
     model = ep.export(torch.nn.UpsamplingBilinear2d(scale_factor=2), PLANE)
     assert [node.op_type for node in model.ir.graph] == ["Resize"]
