@@ -29,11 +29,10 @@ _ARITHMETIC: Mapping[Any, str] = {
 }
 """What has a fraction in a captured graph, and its name in ONNX."""
 
-_ENDS: Mapping[Any, str] = {
-    math.ceil: "Ceil",
-    math.floor: "Floor",
-    math.trunc: "Trunc",
-    round: "Round",
+_ROUNDING: Mapping[Any, str] = {math.ceil: "Ceil", math.floor: "Floor", math.trunc: "Trunc", round: "Round"}
+"""What makes a whole number of it."""
+
+_COMPARISONS: Mapping[Any, str] = {
     operator.eq: "Equal",
     operator.ge: "GreaterOrEqual",
     operator.gt: "Greater",
@@ -41,13 +40,13 @@ _ENDS: Mapping[Any, str] = {
     operator.lt: "Less",
     operator.ne: "NotEqual",
 }
-"""What becomes of it: a whole number or a truth."""
+"""What makes a truth of it."""
 
 _TENSOR = "Tensor"
 
 _BY_NAME: Mapping[str, Callable[..., Any]] = {
     _TENSOR: functools.partial(torch.scalar_tensor, dtype=torch.float64),
-    **{name: function for function, name in {**_ARITHMETIC, **_ENDS}.items()},
+    **{name: function for function, name in {**_ARITHMETIC, **_ROUNDING, **_COMPARISONS}.items()},
 }
 
 _ELEMENTWISE = frozenset(getattr(torch.ops.aten, name).Tensor for name in ("add", "div", "mul", "sub"))
@@ -79,14 +78,18 @@ def settle_fractions(program: torch.export.ExportedProgram) -> None:
     for node in list(graph.nodes):
         if node.op != "call_function" or not any(map(_has_fraction, node.args)):
             continue
-        if node.target in _ENDS and len(node.args) <= 2 and not node.kwargs:
-            new = _replaced(graph, node, [_ENDS[node.target], *node.args], node.meta["val"])
+        name = (_ROUNDING if len(node.args) == 1 else _COMPARISONS).get(node.target)  # ``round`` may be to digits
+        if name is not None and not node.kwargs:
+            new = _replaced(graph, node, [name, *node.args], node.meta["val"])
             node.replace_all_uses_with(new)
-            _erase(graph, node)
+            graph.erase_node(node)
         elif node.target in _ELEMENTWISE and node.meta["val"].dtype == torch.float64:
             for argument in filter(_has_fraction, node.args):
                 number = _replaced(graph, node, [_TENSOR, argument], node.meta["val"].new_empty(()))
                 node.replace_input_with(argument, number)
+    for node in reversed(list(graph.nodes)):
+        if _has_fraction(node) and node.op == "call_function" and not node.users:
+            graph.erase_node(node)
 
 
 def _replaced(graph: torch.fx.Graph, node: torch.fx.Node, formula: list[Any], value: Any) -> torch.fx.Node:
@@ -110,12 +113,3 @@ def _formula(argument: Any, leaves: dict[torch.fx.Node, int]) -> Any:
     if _has_fraction(argument) and argument.target in _ARITHMETIC and not argument.kwargs:
         return [_ARITHMETIC[argument.target], *(_formula(each, leaves) for each in argument.args)]
     return str(leaves.setdefault(argument, len(leaves)))
-
-
-def _erase(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
-    """Remove a node, and what nobody but it has read."""
-    before = node.all_input_nodes
-    graph.erase_node(node)
-    for each in before:
-        if not each.users and _has_fraction(each):
-            _erase(graph, each)
