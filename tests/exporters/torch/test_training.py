@@ -73,8 +73,8 @@ def test_dropout_drops_and_is_judged_by_its_distribution(make, sample):
     assert model.report.ok
     assert {run.label for run in model.report.runs} >= {"sample, drawn"}
     session = ep.Session(model, providers=["onnxruntime"])
-    first, second = (next(iter(session.run([sample.numpy()]).values())) for _ in range(2))
-    assert not np.array_equal(first, second)
+    first, *others = (next(iter(session.run([sample.numpy()]).values())) for _ in range(20))
+    assert not all(np.array_equal(first, other) for other in others)  # two alone may be alike by chance
     assert ep.verify(net, model, sample)
 
 
