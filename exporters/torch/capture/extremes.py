@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
@@ -13,6 +13,7 @@ import torch
 from entrepot.exporters.torch.upstream import builtins_in_captures
 
 _SIZES = (torch.SymInt, torch.SymFloat)
+_NUMBERS = (int, float, *_SIZES)
 
 
 @contextlib.contextmanager
@@ -23,15 +24,20 @@ def extremes_followed() -> Iterator[None]:
     def extreme(*values: Any, real_callable: Any, tensor_callable: Any, **how: Any) -> Any:
         several = len(values) == 1 and not isinstance(values[0], torch.Tensor) and not how
         items = list(values[0]) if several else list(values)  # of an iterator, there is one only
-        if how or not any(isinstance(item, _SIZES) for item in items) or not all(map(_is_number, items)):
+        choose = torch.sym_max if tensor_callable is torch.maximum else torch.sym_min
+        followed = None if how else extreme_of_sizes(choose, items)
+        if followed is None:
             return plain(
                 *([items] if several else values), real_callable=real_callable, tensor_callable=tensor_callable, **how
             )
-        return functools.reduce(torch.sym_max if tensor_callable is torch.maximum else torch.sym_min, items)
+        return followed
 
     with mock.patch.object(builtins_in_captures, "_tensor_min_max", extreme):
         yield
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, *_SIZES))
+def extreme_of_sizes(choose: Callable[[Any, Any], Any], items: Sequence[Any]) -> Any:
+    """The extreme of numbers of which one depends on a size; ``None`` for other things."""
+    if any(isinstance(item, _SIZES) for item in items) and all(isinstance(item, _NUMBERS) for item in items):
+        return functools.reduce(choose, items)
+    return None

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from entrepot.exporters.torch.capture.casts import as_builtin
+from entrepot.exporters.torch.capture.extremes import extreme_of_sizes
 from entrepot.exporters.torch.capture.numpy_arrays import following
 from entrepot.exporters.torch.rewriting import truths
 from entrepot.exporters.torch.rewriting.environment import expression
@@ -151,13 +152,8 @@ def _extreme(choose: Any, plain: Any, *values: Any, **how: Any) -> Any:
     items = values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
     if not how and len(values) == 1 and (made := one_tensor(values[0])) is not None:
         return (made.max() if choose is torch.sym_max else made.min()).item()
-    if (
-        how
-        or not any(isinstance(each, _SIZES) for each in items)
-        or any(isinstance(each, torch.Tensor) for each in items)
-    ):
-        return plain(*values, **how)
-    return functools.reduce(choose, items)
+    followed = None if how or not isinstance(items, list | tuple) else extreme_of_sizes(choose, items)
+    return plain(*values, **how) if followed is None else followed
 
 
 def _sqrt(plain: Any, value: Any) -> Any:

@@ -34,8 +34,8 @@ WORTHWHILE_NARROW = 1 << 20
 LARGE = 1 << 18
 """Elements of a matrix that takes so long to read that packing helps even a single row, where MKL is slow."""
 
-LEAST_ROWS = 4
-"""Rows of a product by a large matrix: oneDNN reads it faster for four than for one or two (2.13, an EPYC of AMD's)."""
+SLOW_ROWS, FAST_ROWS = 2, 4
+"""Rows of a product by a large matrix: oneDNN reads it faster for four than for one or two (torch 2.13, an EPYC)."""
 
 WIDE = 2
 """How many times as many columns as rows a matrix has by which MKL multiplies one row fastest, for it adds rows up."""
@@ -114,13 +114,13 @@ def _reads_rows(inner: int, outer: int, rows: int) -> bool:
 
 def with_more_rows(product: Product, inner: int, outer: int) -> Product:
     """The product, given zeros for the rows that x lacks of a number that is multiplied fast."""
-    slow = (LEAST_ROWS - 1) * inner
+    slow = SLOW_ROWS * inner
 
     def run(x: Tensor) -> Tensor:
-        if x.numel() >= slow:
+        if x.numel() > slow:
             return product(x)
         rows = x.reshape(-1, inner)
-        y = product(torch.constant_pad_nd(rows, [0, 0, 0, LEAST_ROWS - rows.shape[0]]))
+        y = product(torch.constant_pad_nd(rows, [0, 0, 0, FAST_ROWS - rows.shape[0]]))
         return y[: rows.shape[0]].reshape(*x.shape[:-1], outer)
 
     return run

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import torch
 
+from entrepot.runtime import blas
 from entrepot.runtime.providers.torch import vectors
 from entrepot.runtime.providers.torch.measuring.choices import Choices, folder
 from entrepot.runtime.threads import available
@@ -103,6 +104,7 @@ def machine(threads: int | None) -> dict[str, str]:
     return {
         "processor": vectors.told("model name") or platform.processor() or platform.machine(),
         "torch": torch.__version__,
+        "BLAS": str(blas.choice()),
         "vectors": torch.backends.cpu.get_cpu_capability(),
         "threads": f"{threads or available()}, torch {torch.get_num_threads()}",
     }

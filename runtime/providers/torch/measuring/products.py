@@ -14,7 +14,7 @@ from entrepot.runtime.providers.torch import private
 from entrepot.runtime.providers.torch.epilogues import Activation
 from entrepot.runtime.providers.torch.linear import (
     LEAST,
-    LEAST_ROWS,
+    SLOW_ROWS,
     HostArray,
     Product,
     least_rows,
@@ -104,7 +104,7 @@ class _Ways:
         makers: dict[str, Callable[[], Product]] = {}
         if linear is not None:
             makers["packed by oneDNN"] = pack = partial(packed_by, linear, weights, bias, 0)
-            if rows < LEAST_ROWS:
+            if rows <= SLOW_ROWS:
                 makers["packed by oneDNN with more rows"] = lambda: with_more_rows(pack(), *weights.shape)
         if of_rows is not None and rows == self._rows:
             makers["packed by MKL"] = partial(packed_by, of_rows, weights, bias, rows)
