@@ -20,8 +20,8 @@ from entrepot.exporters.torch.lowering.schemas import is_composite
 from entrepot.exporters.torch.lowering.spectra import is_of_spectrum, is_transform, shows_angles
 from entrepot.exporters.torch.translations.pair import Pair, is_complex
 from entrepot.exporters.torch.translations.pairs import rule_for, spectra_of_frames, spectrum
-from entrepot.exporters.torch.translations.waves import is_product
-from entrepot.exporters.torch.upstream import OpOverload, get_decompositions, make_fx, pytree
+from entrepot.exporters.torch.translations.waves import is_power_of_two
+from entrepot.exporters.torch.upstream import OpOverload, enable_python_dispatcher, get_decompositions, make_fx, pytree
 
 aten = torch.ops.aten
 
@@ -90,7 +90,7 @@ class _Splitter:
         rule = rule_for(node.target)
         if node.target is aten._fft_r2c.default and not shows_angles(node):  # noqa: SLF001 - what rfft becomes
             rule = functools.partial(spectrum, exact=False)
-        if node.target is aten.stft.default and is_product(node.args[1]) and _is_plain(node):
+        if node.target is aten.stft.default and not is_power_of_two(node.args[1]) and _is_plain(node):
             rule = functools.partial(spectra_of_frames, exact=shows_angles(node))
         leaves, spec = pytree.tree_flatten((node.args, node.kwargs))
         if rule is None:
@@ -179,7 +179,7 @@ class _Splitter:
             shape[:] = [leaves, spec]
             return [part for leaf in leaves for part in ((leaf.re, leaf.im) if isinstance(leaf, Pair) else (leaf,))]
 
-        with mode:
+        with mode, enable_python_dispatcher():  # without it, operators of torch (2.13) take no symbols for numbers
             traced = make_fx(flat, decomposition_table=self.decompositions)(*values)
         starts = [node for node in traced.graph.nodes if node.op == "placeholder"]
         with self.graph.inserting_before(place):

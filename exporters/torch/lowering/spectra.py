@@ -9,8 +9,11 @@ import torch
 
 aten = torch.ops.aten
 
-_ENDS = {aten.abs.default, aten._fft_c2c.default, aten._fft_c2r.default}  # noqa: SLF001 - what fft and irfft become
-"""What turns a number that is nearly real into nearly the same; after another transform no part is exactly real."""
+_ENDS = {
+    aten.abs.default, aten._fft_c2c.default, aten._fft_c2r.default,  # noqa: SLF001 - what fft and irfft become
+    aten.sym_size.int,
+}  # fmt: skip
+"""What asks for sizes, or turns what is nearly real into nearly the same; after a transform no part is exactly real."""
 
 _GOES_ON = {
     aten.add.Tensor, aten.alias.default, aten.clone.default, aten._conj.default, aten.conj_physical.default,  # noqa: SLF001

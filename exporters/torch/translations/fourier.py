@@ -8,6 +8,7 @@ import torch
 from onnxscript import opset18
 
 from entrepot.exporters.functions.transforms import transformed
+from entrepot.exporters.torch.translations.waves import is_power_of_two
 
 aten = torch.ops.aten
 op: Any = opset18  # what torch.onnx (2.13) writes graphs in
@@ -30,8 +31,8 @@ torch.library.register_fake("entrepot::fourier", _shape, lib=_library)
 
 
 def translate_fourier(pairs: Any, dim: int, normalization: int, forward: bool) -> Any:
-    """A DFT, or what is more exact where the size varies; torch divides by 1, its root, or all of it, on either way."""
-    if isinstance(pairs.shape[dim], int):
+    """A DFT of a power of two, else what is more exact; torch divides by 1, its root, or all of it, on either way."""
+    if is_power_of_two(pairs.shape[dim]):
         return _of_known_size(pairs, dim, normalization, forward)
     return _of_any_size(pairs, dim, normalization, forward)
 

@@ -13,7 +13,7 @@ import torch
 
 from entrepot.exporters.torch.translations.pair import REAL, Pair, bilinear, pair_of, real_kind
 from entrepot.exporters.torch.translations.pair_functions import FUNCTIONS
-from entrepot.exporters.torch.translations.waves import along, is_product, waves
+from entrepot.exporters.torch.translations.waves import along, is_power_of_two, is_product, waves
 from entrepot.exporters.torch.upstream import pytree
 
 aten, prims = torch.ops.aten, torch.ops.prims
@@ -102,8 +102,12 @@ def spectrum(x: torch.Tensor, dim: Sequence[int], normalization: int, onesided: 
     if is_product(size):
         cosines, sines = waves(size, size // 2 + 1 if onesided else size, normalization, x)
         re, im = along(x, axis, cosines), along(x, axis, -sines)
-    else:
+    elif is_power_of_two(size):
         found = torch.view_as_real(aten._fft_r2c(x, dim, normalization, onesided))  # noqa: SLF001 - what rfft becomes
+        re, im = found.select(-1, 0), found.select(-1, 1)
+    else:
+        found = torch.ops.entrepot.fourier(torch.stack([x, torch.zeros_like(x)], -1), axis, normalization, True)
+        found = found.narrow(axis, 0, size // 2 + 1) if onesided else found
         re, im = found.select(-1, 0), found.select(-1, 1)
     if not exact:
         return Pair(re, im)
@@ -228,7 +232,7 @@ def _masked_fill(one: Any, mask: torch.Tensor, value: Any) -> Pair:
 def _padded(one: Pair, pads: Sequence[int], value: Any = 0) -> Pair:
     number = pair_of(value)
     parts = ((one.re, number.re), (one.im, number.im))
-    return Pair(*(torch.constant_pad_nd(part, pads, float(fill)) for part, fill in parts))
+    return Pair(*(aten.constant_pad_nd.default(part, pads, fill) for part, fill in parts))
 
 
 def _pad(one: Pair, pads: Sequence[int], mode: str = "constant", value: Any = None) -> Pair:

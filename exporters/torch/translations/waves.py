@@ -17,7 +17,12 @@ _MOST = 768
 
 def is_product(size: Any) -> bool:
     """Whether a transform of so many elements is better made as a product."""
-    return isinstance(size, int) and 1 < size <= _MOST and size & (size - 1) > 0
+    return isinstance(size, int) and size <= _MOST and not is_power_of_two(size)
+
+
+def is_power_of_two(size: Any) -> bool:
+    """Whether onnxruntime's DFT is exact for so many elements, or for none."""
+    return isinstance(size, int) and size & (size - 1) == 0
 
 
 def waves(size: int, count: int, normalization: int, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

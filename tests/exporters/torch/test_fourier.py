@@ -91,3 +91,45 @@ def test_spectra_of_frames_are_exact(window: int | None, how: dict[str, object])
     assert "STFT" not in {node.op_type for node in model.ir.graph.all_nodes()}
     for rows, length in ((1, 500), (3, 1999)):
         _check(model, module, torch.sin(torch.arange(float(length)) * 0.3).repeat(rows, 1))
+
+
+class LowPassed(nn.Module):
+    """A spectrum whose upper part is cut off, and back to the signal's own length, and to twice that."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        kept = torch.fft.rfft(x)[..., :5]
+        return torch.fft.irfft(kept, n=x.shape[-1]), torch.fft.irfft(kept, n=2 * x.shape[-1])
+
+
+def test_a_spectrum_of_a_known_size_is_padded_to_a_length_that_varies() -> None:
+    torch.manual_seed(0)
+    model = ep.export(LowPassed(), torch.randn(2, 20), progress=False)
+    assert isinstance(model.inputs[0].shape[1], str)
+    for length in (9, 16, 31):
+        _check(model, LowPassed(), torch.randn(3, length))
+
+
+class Halved(nn.Module):
+    """Half a spectrum of all there is, and back."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        half = torch.fft.rfft(x)
+        return torch.view_as_real(half), torch.fft.irfft(half * 2, n=x.shape[-1])
+
+
+@pytest.mark.parametrize("rows", [1, 200])
+@pytest.mark.parametrize("length", [1, 2, 63, 64, 383, 385, 1000, 6007])
+def test_half_a_spectrum_of_any_length_is_exact(halved: ep.Model, rows: int, length: int) -> None:
+    _check(halved, Halved(), torch.randn(rows, length))
+
+
+@pytest.fixture(scope="module")
+def halved() -> ep.Model:
+    return ep.export(Halved(), torch.randn(2, 600), progress=False)
+
+
+@pytest.mark.parametrize("size", [960, 1200])
+def test_many_elements_of_a_known_number_are_transformed_exactly(size: int) -> None:
+    module = Frames(size, n_fft=size, hop_length=size // 2).eval()
+    model = ep.export(module, torch.randn(2, 3000), progress=False)
+    _check(model, module, torch.randn(1, 4000))
