@@ -161,7 +161,8 @@ class Eager(Callee):
         except MODEL_ERRORS as error:
             raise refusal(error) from error
         stepper = None if self._stepper is None else self._stepper.on(module)
-        double = Eager(module, self.tree, ModuleState(module), kind=torch.float64, stepper=stepper)
+        state = ModuleState(module, self._state.written)
+        double = Eager(module, self.tree, state, kind=torch.float64, stepper=stepper)
         double.numbers, double.required = self.numbers, self.required
         double.may_not_end, double._usual = self.may_not_end, self._usual
         return double

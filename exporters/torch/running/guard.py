@@ -7,7 +7,7 @@ import io
 import logging
 import random
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -39,23 +39,27 @@ _NOISY_LOGGERS = (
 class ModuleState:
     """Modes, buffers and attributes of a module and all its submodules, as they were.
 
-    Parameters are not copied (they are the bulk of a model), but for those that are written to while ``keeping``; of
-    the others it is checked that nothing writes to them.
+    Parameters are not copied (they are the bulk of a model), but for those that are written to while ``keeping``, or
+    are known to be; of the others it is checked that nothing writes to them.
 
     Attributes:
         written: The names of the parameters that were written to.
     """
 
-    def __init__(self, module: torch.nn.Module) -> None:
+    def __init__(self, module: torch.nn.Module, written: Iterable[str] = ()) -> None:
         self._names = dict(module.named_modules())
         self._attributes = [(part, _shallow(part.__dict__)) for part in self._names.values()]
         self._objects = HeldObjects(
             value for _, held in self._attributes for key, (value, _) in held.items() if key not in _REGISTERED
         )
-        kept = {id(tensor): tensor for tensor in (*module.buffers(), *self._in_attributes(), *self._objects.tensors())}
+        self.written = list(written)
+        weights = [module.get_parameter(name) for name in self.written]
+        held = (*module.buffers(), *weights, *self._in_attributes(), *self._objects.tensors())
+        kept = {id(tensor): tensor for tensor in held}
         self._buffers = [(tensor, writes(tensor), tensor.detach().clone()) for tensor in kept.values()]
-        self._parameters = [(name, value, writes(value)) for name, value in module.named_parameters()]
-        self.written: list[str] = []
+        self._parameters = [
+            (name, value, writes(value)) for name, value in module.named_parameters() if id(value) not in kept
+        ]
         self._torch = torch.get_rng_state()
         self._numpy = np.random.get_state()  # noqa: NPY002 - the global state is what forward may draw from
         self._python = random.getstate()

@@ -6,6 +6,10 @@ from torch import nn
 from torch.nn import functional
 
 import entrepot as ep
+from entrepot.exporters.structure import flatten
+from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.running.eager import Eager
+from entrepot.exporters.torch.running.guard import untouched
 from entrepot.exporters.torch.running.kept_weights import WeightKeeper
 
 
@@ -52,6 +56,33 @@ def test_weights_that_share_memory_are_kept_together():
     for weight, _, value in keeper.kept.values():
         weight.data.copy_(value)
     assert torch.equal(memory, before)
+
+
+class Rescaled(nn.Module):
+    """Halves its weight the first time that it is called, as RWKV does for inference."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.halved = nn.Linear(3, 3), False
+
+    def forward(self, x):
+        if not self.halved:
+            self.linear.weight.div_(2)
+            self.halved = True
+        return self.linear(x)
+
+
+def test_a_copy_that_computes_in_double_keeps_the_weights_that_are_written_to():
+    module, x = Rescaled(), torch.randn(2, 3)
+    call = flatten(((x,), {}), arrays=TORCH)
+    with untouched(module) as state:
+        eager = Eager(module, call.tree, state)
+        eager.require_function(call.tensors)
+        double = eager.in_double(1 << 20)
+        (wanted,) = eager(call.tensors).tensors
+        for _ in range(2):
+            (found,) = double([x.double()]).tensors
+            torch.testing.assert_close(found, wanted.double(), rtol=1e-5, atol=1e-6)
 
 
 class Conditional(nn.Module):
