@@ -259,6 +259,25 @@ def without_graph_dumps() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def without_dividing_by_zero() -> Iterator[None]:
+    """Inside, torch.onnx refuses shapes of -1 and 0, for which it (2.13) divides by zero: the process would end."""
+    name = "_jit_pass_onnx_node_shape_type_inference"
+    infer = getattr(native, name)
+
+    def inferring(node: Any, *rest: Any) -> Any:
+        shape = list(node.inputs())[1].node() if node.kind() == "onnx::Reshape" else node
+        if shape is not node and shape.hasAttribute("value") and {-1, 0} <= {*shape.t("value").flatten().tolist()}:
+            raise RuntimeError("a shape of -1 and 0 may mean any size")
+        return infer(node, *rest)
+
+    setattr(native, name, inferring)
+    try:
+        yield
+    finally:
+        setattr(native, name, infer)
+
+
+@contextlib.contextmanager
 def unchecked_distributions() -> Iterator[None]:
     """Inside, distributions do not look whether their parameters are in range, which no graph can."""
     before = torch.distributions.Distribution._validate_args  # noqa: SLF001 - there is a public way to set it only

@@ -44,7 +44,25 @@ def decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.exp
     What it writes into its inputs, its caller may see or not: a graph of ONNX has nothing to show it by.
     """
     found = _decomposed(program, table) if _is_plain(program) else None
-    return program.run_decompositions(dict(table)) if found is None else found
+    if found is not None:
+        return found
+    _forget_lengths(program)
+    return program.run_decompositions(dict(table))
+
+
+def _forget_lengths(program: torch.export.ExportedProgram) -> None:
+    """Let torch find anew how long slices are that end where a value says.
+
+    It (2.13) takes such a length for a number of its own, and stumbles where it sees, when it traces a program again,
+    that the slice ends inside, as it often does with all that the program has found out by its end. Nor can it look at
+    a result for a second time that is part of another tensor: such results are copied.
+    """
+    slices = [node for node in program.graph.nodes if node.target is torch.ops.aten.slice.Tensor]
+    if not [node for node in slices if node.meta.pop("unbacked_bindings", None)]:
+        return
+    for result in program.graph.output_node().all_input_nodes:
+        if result.target is torch.ops.aten.detach.default:
+            result.target = torch.ops.aten.clone.default
 
 
 def _is_plain(program: torch.export.ExportedProgram) -> bool:

@@ -154,7 +154,7 @@ def as_rewritten(callee: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(callee, types.FunctionType):
         return rewritten(callee) or callee
     call = inspect.getattr_static(type(callee), "__call__", None)
-    if isinstance(call, types.FunctionType) and not isinstance(callee, torch.nn.Module):
+    if isinstance(call, types.FunctionType) and call is not torch.nn.Module.__call__:
         found = rewritten(call)
         return callee if found is None else types.MethodType(found, callee)
     return callee

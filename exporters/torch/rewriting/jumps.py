@@ -23,7 +23,7 @@ def straighten(function: ast.FunctionDef) -> None:
     """Rewrite the jumps of a function in place.
 
     Raises:
-        TooIntricateError: It returns out of a ``with``, ``try`` or ``match`` on some paths only.
+        TooIntricateError: It returns out of a ``with``, ``match`` or what a ``try`` tries on some paths only.
     """
     function.body = _Block([0]).straight(function.body)
 
@@ -50,6 +50,9 @@ def _leaves(body: Sequence[ast.stmt]) -> bool:
             return _leaves(then) and _leaves(otherwise)
         case ast.With(_, inner):
             return _leaves(inner)
+        case ast.Try(inner, handlers, otherwise, last):
+            goes_on = not (_leaves(inner) or _leaves(otherwise))
+            return _leaves(last) or not (goes_on or any(not _leaves(each.body) for each in handlers))
     return False
 
 
@@ -102,12 +105,25 @@ class _Block:
                 )
             case ast.For() | ast.While():
                 return self._loop(statement, rest)
-        return None
+        return self._attempt(statement, rest) if isinstance(statement, ast.Try) else None
 
     def _arm(self, arm: list[ast.stmt], rest: Sequence[ast.stmt]) -> list[ast.stmt]:
         """An arm of a branch, with all that follows unless it never gets there."""
         new = self.straight([*arm, *([] if _leaves(arm) else copy.deepcopy(list(rest)))]) or [ast.Pass()]
         return new if self.flag or _leaves(new) else [*new, ast.Return(ast.Constant(None))]
+
+    def _attempt(self, attempt: ast.Try, rest: list[ast.stmt]) -> list[ast.stmt] | None:
+        """A ``try`` that may leave its block; what follows is in its handlers and its ``else``, so not caught."""
+        if not jumps(attempt, *self._kinds) or jumps(attempt.finalbody, *self._kinds):
+            return None
+        body, goes_on = attempt.body, not _leaves([attempt]) and bool(rest)
+        if (jumps(body, *self._kinds) and not _leaves(body)) or (goes_on and attempt.finalbody):
+            raise TooIntricateError
+        attempt.body = self.straight(body) or [ast.Pass()]
+        for handler in attempt.handlers:
+            handler.body = self._arm(handler.body, rest)
+        attempt.orelse = [] if _leaves(body) else self._arm(attempt.orelse, rest)
+        return _at(attempt, attempt)
 
     def _inner(self, statement: ast.stmt) -> ast.stmt:
         """A statement that goes on to the next one, with its own blocks rewritten."""

@@ -93,7 +93,8 @@ def substitutions_solved(module: torch.nn.Module) -> Iterator[None]:
 
     files = [sys.modules.get(name) for name in {type(part).__module__ for part in module.modules()}]
     values = [value for file in files if file is not None for value in vars(file).values()]
-    functions = {inspect.unwrap(value) for value in values if inspect.isfunction(value)}
+    inner = {inspect.unwrap(value) for value in values if inspect.isfunction(value)}
+    functions = [each for each in inner if inspect.isfunction(each)]  # functions of C and objects are wrapped as well
     changed = [(each, each.__code__, new) for each in functions if (new := _solving(each.__code__)) is not None]
     for function, _, new in changed:
         function.__globals__[STEPS] = steps

@@ -26,7 +26,7 @@ from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.scripts.reader import Reader
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
-from entrepot.exporters.torch.upstream import without_graph_dumps
+from entrepot.exporters.torch.upstream import without_dividing_by_zero, without_graph_dumps
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError, UnsupportedOpError
 from entrepot.ir.io.read import load
 from entrepot.ir.model import Model
@@ -131,7 +131,7 @@ def translate_script(module: torch.jit.ScriptModule, call: Flat, groups: list[Gr
             axes.setdefault(inputs[index], {})[axis] = group.symbol
     buffer: Any = io.BytesIO()  # what the TorchScript path writes to, though its annotation forgets it
     try:
-        with quiet(), without_graph_dumps():
+        with quiet(), without_graph_dumps(), without_dividing_by_zero():
             torch.onnx.export(
                 module,
                 tuple(tensor.clone() for tensor in call.tensors),  # it is run, and may write to them

@@ -240,3 +240,79 @@ class VirtualNode(nn.Module):
 @case("x.0", "edges.1")
 def virtual_node():
     return VirtualNode(), graph(5, 9), graph(8, 11)
+
+
+class Aggregation(nn.Module):
+    """A part that counts the graphs around its ``forward``, and says more of errors in it."""
+
+    def __call__(self, x: Tensor, index: Tensor, groups: int | None = None) -> Tensor:
+        if groups is None:
+            groups = int(index.max()) + 1 if index.numel() > 0 else 0
+        try:
+            return super().__call__(x, index, groups)
+        except (IndexError, RuntimeError) as error:
+            if groups <= int(index.max()):
+                raise ValueError(f"there are more than {groups} groups") from error
+            raise
+
+    def forward(self, x: Tensor, index: Tensor, groups: int) -> Tensor:
+        return x.new_zeros(groups, x.shape[1]).index_add(0, index, x)
+
+
+class Counting(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin, self.sums = nn.Linear(4, 3), Aggregation()
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        return self.lin(self.sums(x, batch))
+
+
+@case("x.0")
+def graphs_are_counted_around_forward():
+    return Counting(), *_three_batches()
+
+
+class WithTrash(nn.Module):
+    """A dense batch whose last row takes what does not fit, and is cut off; attention in it, and back to the nodes."""
+
+    def __init__(self, *, attends: bool) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True) if attends else None
+
+    def forward(self, x: Tensor, batch: Tensor) -> tuple[Tensor, Tensor]:
+        groups = int(batch.max()) + 1
+        counts = torch.zeros(groups, dtype=torch.long).index_add(0, batch, torch.ones_like(batch))
+        longest = int(counts.max())
+        starts = counts.new_empty(groups + 1)
+        starts.narrow(0, 0, 1).zero_()
+        torch.cumsum(counts, 0, out=starts.narrow(0, 1, groups))
+        within = torch.arange(batch.shape[0]) - starts[batch]
+        at = torch.where(within < longest, within + batch * longest, groups * longest)
+        out = torch.as_tensor(0.0, dtype=x.dtype).repeat([groups * longest + 1, *x.shape[1:]])
+        out[at] = x
+        full = torch.zeros(groups * longest + 1, dtype=torch.bool)
+        full[at] = 1
+        out = out[: groups * longest].view([groups, longest, *x.shape[1:]])
+        mask = full[: groups * longest].view(groups, longest)
+        if self.attention is None:
+            return out.softmax(1), mask
+        return self.attention(out, out, out, key_padding_mask=~mask, need_weights=False)[0][mask], mask
+
+
+def _three_batches() -> tuple[tuple[Tensor, Tensor], ...]:
+    return (
+        (randn(5, 4), torch.tensor([0, 0, 1, 1, 1])),
+        (randn(7, 4), torch.tensor([0, 1, 1, 2, 2, 3, 3])),
+        (randn(3, 4), torch.tensor([0, 0, 0])),
+    )
+
+
+@case("x.0")
+def dense_batch_with_a_row_for_the_rest():
+    return WithTrash(attends=False), *_three_batches()
+
+
+@case("x.0")
+def attention_without_the_row_for_the_rest():
+    return WithTrash(attends=True), *_three_batches()

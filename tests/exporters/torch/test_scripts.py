@@ -331,3 +331,17 @@ class Remembers(nn.Module):
 def test_a_script_that_changes_itself_is_refused() -> None:
     with pytest.raises(ConversionError, match=r"changes the attribute 'calls'"):
         ep.export(torch.jit.script(Remembers()), X)
+
+
+class NeverEmpty(nn.Module):
+    """A branch that nothing takes makes a shape of nothing, with a size to find."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if bool(x.isnan().all()):
+            return torch.zeros(0, 4).reshape(0, -1).sum() + x
+        return x * 2
+
+
+def test_a_shape_of_nothing_with_a_size_to_find_does_not_end_the_process():
+    with pytest.raises(ConversionError, match="a shape of -1 and 0 may mean any size"):
+        ep.export(torch.jit.script(NeverEmpty()), X, progress=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -21,6 +23,12 @@ def solved(matrix: torch.Tensor, size: int = SIZE) -> torch.Tensor:
     return matrix
 
 
+@functools.wraps(len)
+def counted(values) -> int:
+    """What is around a function of C has no code to look at inside."""
+    return len(values)
+
+
 class Attention(nn.Module):
     def forward(self, x):
         return solved(-(x @ x.transpose(-1, -2)).tril(-1) / SIZE) @ x
@@ -35,6 +43,11 @@ class Chosen(nn.Module):
         return solved(x / SIZE)
 
 
+class Plain(nn.Module):
+    def forward(self, x):
+        return x * counted(x.shape)
+
+
 @pytest.mark.parametrize(("module", "width"), [(Attention(), 8), (Chosen(), SIZE)], ids=["attention", "chosen"])
 def test_rows_are_substituted_at_once(module, width):
     before = solved.__code__
@@ -45,6 +58,11 @@ def test_rows_are_substituted_at_once(module, width):
     assert model.report.ok
     assert sum(1 for _ in model.ir.graph.all_nodes()) < 3 * SIZE
     assert model.inputs[0].shape == ("batch", SIZE, width)
+
+
+def test_functions_around_those_of_c_may_stand_beside_a_module():
+    assert not hasattr(counted.__wrapped__, "__code__")
+    assert ep.export(Plain(), torch.randn(2, 3), progress=False).report.ok
 
 
 @pytest.mark.parametrize("size", [SIZE, 5])
