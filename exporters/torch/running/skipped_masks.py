@@ -3,6 +3,9 @@
 It leaves a mask out where no token is padded, since its kernels need none then, but never in a capture. For attention
 that is not causal by itself, as in some models of pictures and text, this is another result: with padding it sees what
 came before, and without it everything. Here a mask that would have been left out allows such attention everything.
+
+Some say whether they are causal by whether they are given a mask: then that counts which they say without one, in a
+call with values.
 """
 
 from __future__ import annotations
@@ -48,6 +51,8 @@ class _LeftOut:
     def __init__(self, padding_of: Callable[..., Any]) -> None:
         self._padding_of = padding_of
         self._known = WeakTensorKeyDictionary()
+        self._causal = set[str]()
+        """The kinds of modules that have said without a mask that they are causal."""
 
     def noting(self, plain: Callable[..., Any]) -> Callable[..., Any]:
         """The function that makes a mask: of those that may be left out, it is noted what they were made of."""
@@ -67,8 +72,12 @@ class _LeftOut:
         @functools.wraps(plain)
         def attend(module: Any, query: Any, key: Any, value: Any, mask: Any = None, *args: Any, **how: Any) -> Any:
             mask = how.pop("attention_mask", mask)
-            causal = how.get("is_causal")
-            if not (getattr(module, "is_causal", True) if causal is None else causal):
+            kind, causal = type(module).__name__, how.get("is_causal")
+            if causal is None:
+                causal = getattr(module, "is_causal", True)
+            if causal and mask is None:
+                self._causal.add(kind)
+            if not (causal or (kind in self._causal and getattr(module, "is_causal", False))):
                 mask = self._opened(mask)
             return plain(module, query, key, value, mask, *args, **how)
 

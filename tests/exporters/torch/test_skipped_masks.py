@@ -13,19 +13,20 @@ from entrepot.exporters.torch.running.skipped_masks import skipped_masks
 
 
 class Layer(nn.Module):
-    def __init__(self, *, is_causal: bool, told: bool | None) -> None:
+    def __init__(self, *, is_causal: bool, told: bool | str | None) -> None:
         super().__init__()
         self.is_causal, self.told = is_causal, told
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         attend = modeling_utils.ALL_ATTENTION_FUNCTIONS["sdpa"]
-        return attend(self, x, x, x, mask, is_causal=self.told)[0].transpose(1, 2)
+        told = mask is None and x.shape[2] > 1 if self.told == "by its mask" else self.told
+        return attend(self, x, x, x, mask, is_causal=told)[0].transpose(1, 2)
 
 
 class Model(nn.Module):
     """A causal mask for a layer that may not be causal."""
 
-    def __init__(self, *, is_causal: bool, told: bool | None = None) -> None:
+    def __init__(self, *, is_causal: bool, told: bool | str | None = None) -> None:
         super().__init__()
         self.config = GemmaConfig(hidden_size=4)
         self.config._attn_implementation = "sdpa"
@@ -39,9 +40,14 @@ class Model(nn.Module):
 PADDED = torch.tensor([[1, 1, 1, 0], [1, 1, 1, 1]])
 
 
-@pytest.mark.parametrize(("is_causal", "told"), [(False, None), (True, None), (False, True), (True, False)])
+TOLD = [(False, None), (True, None), (False, True), (True, False), (True, "by its mask")]
+
+
+@pytest.mark.parametrize(("is_causal", "told"), TOLD)
 @pytest.mark.parametrize("given", [torch.ones_like(PADDED), PADDED, None], ids=["ones", "padded", "nothing"])
-def test_a_mask_is_left_out_as_without_an_export(given: Tensor | None, is_causal: bool, told: bool | None) -> None:
+def test_a_mask_is_left_out_as_without_an_export(
+    given: Tensor | None, is_causal: bool, told: bool | str | None
+) -> None:
     module = Model(is_causal=is_causal, told=told).eval()
     sample = (torch.randn(2, 4, 4),) if given is None else (torch.randn(2, 4, 4), given)
     model = ep.export(module, sample, progress=False)
