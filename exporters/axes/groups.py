@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from entrepot.exporters.arrays import Array, Arrays
+from entrepot.exporters.axes.multiples import beside_square
 from entrepot.ir.typing.formula import Formula
 
 Axis: TypeAlias = tuple[int, int]
@@ -29,6 +30,7 @@ class Group:
         beyond: Where it goes on although the model takes another path, from which size on; 0 if that is not known.
         bounded: Whether it may end where the model takes another path, well beyond the sample.
         step: What its sizes differ by: 4 where 16, 20 and 24 are accepted, but nothing between them.
+        beside: How many more its sizes are than squares, the tokens of a square grid; ``None`` if they are no such.
         formula: Where the size follows from those of other groups: how, over the words for their axes; the symbol then
             is the same over their symbols.
     """
@@ -46,12 +48,14 @@ class Group:
     beyond: int = 0
     bounded: bool = False
     step: int = 1
+    beside: int | None = None
     formula: Formula | None = None
 
     def wants(self, size: int) -> bool:
         """Whether the caller wants a size, and the model accepts its like."""
         least, most = self.asked
-        return least <= size and (most is None or size <= most) and size % self.step == self.remainder
+        alike = size % self.step == self.remainder and self.beside in (None, beside_square(size))
+        return alike and least <= size and (most is None or size <= most)
 
     @property
     def remainder(self) -> int:

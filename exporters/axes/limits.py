@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from entrepot.exporters.axes.groups import Axis, Group
@@ -18,7 +19,7 @@ def size_limits(prober: Prober, groups: Sequence[Group]) -> list[str]:
 
 def _smallest(prober: Prober, free: Sequence[Group]) -> list[int]:
     """Of each group; then once more beside the smallest sizes of the others, which it may have to be no less than."""
-    ones = [min(group.remainder or group.step, prober.size(min(group.axes))) for group in free]
+    ones = [_up_to(group, prober.size(min(group.axes)))[0] for group in free]
     least = [_least(prober, group, free, ones) for group in free]
     if least == ones:
         return least
@@ -50,19 +51,26 @@ def limits_of(group: Group, least: int, most: int | None) -> Iterator[str]:
 
 def _least(prober: Prober, group: Group, free: Sequence[Group], small: Sequence[int]) -> int:
     """Found by bisection; size 0 is not tried, as hardly any model is made for it."""
-    taken, step = prober.size(min(group.axes)), group.step
-    first = taken % step or step
+    sizes = _up_to(group, prober.size(min(group.axes)))
     others = [dict.fromkeys(each.axes, size) for each, size in zip(free, small, strict=True) if each is not group]
-    if taken > first and _accepts(prober, group, first, others):
-        return first
-    refused = first - step if taken == first else first
-    while taken - refused > step:
-        middle = refused + (taken - refused) // (2 * step) * step
-        if _accepts(prober, group, middle, others):
+    taken = len(sizes) - 1
+    if taken and _accepts(prober, group, sizes[0], others):
+        return sizes[0]
+    refused = 0 if taken else -1
+    while taken - refused > 1:
+        middle = (refused + taken) // 2
+        if _accepts(prober, group, sizes[middle], others):
             taken = middle
         else:
             refused = middle
-    return taken
+    return sizes[taken]
+
+
+def _up_to(group: Group, present: int) -> Sequence[int]:
+    """The sizes that may be accepted, from the smallest on."""
+    if group.beside is not None:
+        return [root * root + group.beside for root in range(1, math.isqrt(present) + 1)]
+    return range(min(present % group.step or group.step, present), present + 1, group.step)
 
 
 def _accepts(prober: Prober, group: Group, size: int, others: Sequence[dict[Axis, int]]) -> bool:

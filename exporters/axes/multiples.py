@@ -36,9 +36,13 @@ def squares_around(size: int) -> list[int]:
     Args:
         size: The present size, up to two more than a square.
     """
-    root = math.isqrt(size)
-    more = size - root * root
+    root, more = math.isqrt(size), beside_square(size)
     return [other * other + more for other in (root + 1, root + 2)] if root > 1 and more <= _BEFORE else []
+
+
+def beside_square(size: int) -> int:
+    """How much more a size is than the largest square in it."""
+    return size - math.isqrt(size) ** 2
 
 
 def smallest_step(size: int, accepts: Callable[[int], bool], may_be_far: Callable[[], bool] = lambda: True) -> int:

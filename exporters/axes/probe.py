@@ -18,7 +18,7 @@ import numpy as np
 from entrepot.exporters.arrays import Array, Arrays
 from entrepot.exporters.axes.gaps import with_gaps
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
-from entrepot.exporters.axes.multiples import sizes_around, smallest_step, squares_around
+from entrepot.exporters.axes.multiples import beside_square, sizes_around, smallest_step, squares_around
 from entrepot.exporters.axes.ones import enlarge_ones
 from entrepot.exporters.axes.related import may_be_related, related_groups
 from entrepot.exporters.axes.relations import Relation, derived_groups, merged
@@ -225,7 +225,7 @@ class Prober:
         """What the sizes that the model accepts differ by; 1 unless those next to the present one are refused."""
         size = self.size(axes[0])
         near = self._two_sizes(axes, 1)
-        if near and math.gcd(*(other - size for other in near)) == 1:
+        if (near and math.gcd(*(other - size for other in near)) == 1) or self._two_squares(axes):
             return 1
         step = smallest_step(
             size, lambda other: self.takes(dict.fromkeys(axes, other)) is None, lambda: not self._follows_others(axes)
@@ -264,9 +264,12 @@ class Prober:
         """Axes that vary together, with the sizes that show it; ``None`` if they do not."""
         members = sorted(axes)
         step = self.step(members)
-        sizes = self._two_sizes(members, step) or self._two_squares(members)
-        present = self.size(members[0])
-        return Group(frozenset(axes), symbol, [present, *sizes], step=step, required=required) if sizes else None
+        sizes, beside, present = self._two_sizes(members, step), None, self.size(members[0])
+        if not sizes:
+            sizes, beside = self._two_squares(members), beside_square(present)
+        if not sizes:
+            return None
+        return Group(frozenset(axes), symbol, [present, *sizes], step=step, beside=beside, required=required)
 
     def _two_squares(self, axes: Sequence[Axis]) -> list[int]:
         sizes = squares_around(self.size(axes[0]))

@@ -9,6 +9,7 @@ import torch
 
 from entrepot.exporters.axes.groups import Group, axis_word
 from entrepot.exporters.torch.capture.blame import DIM_SUFFIX, export_flat
+from entrepot.exporters.torch.capture.squares import squares_known
 from entrepot.exporters.torch.capture.watching import Watch
 from entrepot.ir.typing.formula import Formula
 
@@ -19,7 +20,9 @@ def export_along(
     """``torch.export.export`` with the axes of ``groups`` dynamic; ``watch`` as of ``export_flat``."""
     dims = {group.symbol: _dim(group) for group in groups if group.formula is None}
     dims |= {group.symbol: _derived_dim(group, dims) for group in groups if group.formula is not None}
-    return export_flat(flat, tensors, {axis: dims[group.symbol] for group in groups for axis in group.axes}, watch)
+    squares = {(tensors[index].shape[axis], group.beside) for group in groups for index, axis in group.axes}
+    with squares_known({(size, beside) for size, beside in squares if beside is not None}):
+        return export_flat(flat, tensors, {axis: dims[group.symbol] for group in groups for axis in group.axes}, watch)
 
 
 def _dim(group: Group) -> Any:

@@ -16,6 +16,7 @@ from unittest import mock
 import sympy  # type: ignore[import-untyped]
 import torch
 
+from entrepot.exporters.torch.capture.squares import without_roots
 from entrepot.exporters.torch.rewriting.logarithms import logarithm
 from entrepot.exporters.torch.upstream import SymNode, size_functions, with_formula
 
@@ -29,7 +30,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
 }
 """Of whole numbers, which sizes of torch (2.13) lack, or for which they become fixed."""
 
-_OPERATIONS = ("add", "sub", "mod", "ceil", "floor", "trunc", "sym_min")
+_OPERATIONS = ("add", "sub", "mul", "mod", "ceil", "floor", "trunc", "sym_min")
 
 
 @contextlib.contextmanager
@@ -79,7 +80,7 @@ def _divides(operation: Callable[..., Any]) -> Callable[..., Any]:
 def _rewriting(operation: Callable[..., Any]) -> Callable[..., Any]:
     def rewritten(node: Any, *others: Any) -> Any:
         found = operation(node, *others)
-        while isinstance(found, SymNode) and (simpler := multiple(found.expr)) is not None:
+        while isinstance(found, SymNode) and (simpler := multiple(found.expr) or without_roots(found)) is not None:
             found = with_formula(found, simpler)
         return found
 
