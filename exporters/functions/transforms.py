@@ -27,7 +27,8 @@ def transformed(pairs: Number) -> Number:
     """
     size = op.Squeeze(op.Shape(pairs, start=-2, end=-1))
     first = op.Constant(value_ints=[0])  # onnxruntime takes the first axis for that of a batch
-    if op.BitwiseAnd(size, size - 1) == 0:
+    highest = op.Constant(value_int=4611686018427387904)  # every power of two divides it, and nothing else
+    if op.Mod(highest, op.Max(size, 1)) == 0:
         result = op.Squeeze(op.DFT(op.Unsqueeze(pairs, first), axis=-2), first)
     else:
         place = op.Range(0, size, 1)

@@ -80,11 +80,16 @@ def _divides(operation: Callable[..., Any]) -> Callable[..., Any]:
 def _rewriting(operation: Callable[..., Any]) -> Callable[..., Any]:
     def rewritten(node: Any, *others: Any) -> Any:
         found = operation(node, *others)
-        while isinstance(found, SymNode) and (simpler := multiple(found.expr) or without_roots(found)) is not None:
+        while isinstance(found, SymNode) and (simpler := _simpler(found)) is not None:
             found = with_formula(found, simpler)
         return found
 
     return rewritten
+
+
+def _simpler(node: Any) -> Any:
+    found = multiple(node.expr)
+    return without_roots(node) if found is None else found
 
 
 def multiple(term: Any) -> Any:

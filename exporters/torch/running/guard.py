@@ -53,12 +53,12 @@ class ModuleState:
             value for _, held in self._attributes for key, (value, _) in held.items() if key not in _REGISTERED
         )
         self.written = list(written)
-        weights = [module.get_parameter(name) for name in self.written]
-        held = (*module.buffers(), *weights, *self._in_attributes(), *self._objects.tensors())
-        kept = {id(tensor): tensor for tensor in held}
+        weights = {id(weight): weight for weight in map(module.get_parameter, self.written)}
+        held = (*module.buffers(), *self._in_attributes(), *self._objects.tensors())
+        kept = {id(tensor): tensor for tensor in held} | weights
         self._buffers = [(tensor, writes(tensor), tensor.detach().clone()) for tensor in kept.values()]
         self._parameters = [
-            (name, value, writes(value)) for name, value in module.named_parameters() if id(value) not in kept
+            (name, value, writes(value)) for name, value in module.named_parameters() if id(value) not in weights
         ]
         self._torch = torch.get_rng_state()
         self._numpy = np.random.get_state()  # noqa: NPY002 - the global state is what forward may draw from
