@@ -81,4 +81,5 @@ def _accepts(prober: Prober, group: Group, size: int, others: Sequence[dict[Axis
     sizes = dict.fromkeys(group.axes, size)
     if prober.takes(sizes) is None or prober.takes_with_small_numbers(sizes):
         return True
-    return any(prober.takes({**other, **sizes}) is None for other in others)
+    beside = [{**other, **sizes} for other in others]
+    return any(prober.takes(each) is None for each in beside) or any(map(prober.takes_with_small_numbers, beside))

@@ -73,6 +73,24 @@ def test_three_squares_in_equal_steps_are_squares() -> None:
     assert not any("%" in condition for condition in model.conditions)
 
 
+class Restored(nn.Module):
+    """Tokens that were kept, and others in the places of those that were not."""
+
+    def forward(self, x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        x = torch.cat([x, x.new_zeros(x.shape[0], places.shape[1] - x.shape[1], x.shape[2])], 1)
+        x = x.gather(1, places.unsqueeze(-1).expand(-1, -1, x.shape[2]))
+        side = int(places.shape[1] ** 0.5)
+        return x.reshape(x.shape[0], side, side, -1)
+
+
+def test_a_grid_may_be_smaller_than_what_was_kept_in_the_sample() -> None:
+    sample = torch.randn(2, 8, 6), torch.stack([torch.randperm(16) for _ in range(2)])
+    model = ep.export(Restored(), sample, progress=False)
+    x, places = torch.randn(1, 2, 6), torch.tensor([[3, 0, 2, 1]])
+    (found,) = ep.Session(model, providers=["cpu"]).run([x.numpy(), places.numpy()]).values()
+    np.testing.assert_array_equal(found, Restored()(x, places).numpy())
+
+
 class Pooled(nn.Module):
     """The root of any number, which may happen to be a square in the sample."""
 
