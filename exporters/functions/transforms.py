@@ -2,8 +2,8 @@
 
 onnxruntime's DFT (1.31) takes another way for numbers that are no power of two, with angles computed in single
 precision: it is off by 1e-5 of the largest result for 50 elements, 2e-4 for 600 and 2e-2 for 60,000. For few elements
-a product with waves takes no longer. For many, the same other way is taken here, with angles that are reduced as whole
-numbers. Both are off by less than 1e-6.
+a product with waves takes no longer. For many, Bluestein's way is taken here as there, but with angles that are reduced
+as whole numbers. Both were off by at most 1.5e-6 up to 60,000 elements.
 """
 
 # mypy: ignore-errors

@@ -20,8 +20,8 @@ def export_along(
     """``torch.export.export`` with the axes of ``groups`` dynamic; ``watch`` as of ``export_flat``."""
     dims = {group.symbol: _dim(group) for group in groups if group.formula is None}
     dims |= {group.symbol: _derived_dim(group, dims) for group in groups if group.formula is not None}
-    squares = {(tensors[index].shape[axis], group.beside) for group in groups for index, axis in group.axes}
-    with squares_known({(size, beside) for size, beside in squares if beside is not None}):
+    grids = ((group.beside, group.axes) for group in groups if group.beside is not None)
+    with squares_known({(tensors[index].shape[axis], beside) for beside, axes in grids for index, axis in axes}):
         return export_flat(flat, tensors, {axis: dims[group.symbol] for group in groups for axis in group.axes}, watch)
 
 
