@@ -17,6 +17,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.torch.capture.squares import without_roots
+from entrepot.exporters.torch.capture.whole_parts import equal_but_for_rounding, whole_part
 from entrepot.exporters.torch.rewriting.logarithms import logarithm
 from entrepot.exporters.torch.upstream import SymNode, size_functions, with_formula
 
@@ -40,6 +41,7 @@ def rounded_sizes() -> Iterator[None]:
         for name in _OPERATIONS:
             stack.enter_context(mock.patch.object(SymNode, name, _rewriting(getattr(SymNode, name))))
         stack.enter_context(mock.patch.object(SymNode, "is_integer", _divides(SymNode.is_integer)))
+        stack.enter_context(mock.patch.object(SymNode, "eq", equal_but_for_rounding(SymNode.eq)))
         for name, method in _METHODS.items():
             stack.enter_context(mock.patch.object(torch.SymInt, name, method, create=True))
         yield
@@ -155,7 +157,7 @@ def _quotient(rounded: Any) -> Any:
     if isinstance(ratio, _ROOT):
         return _whole_root(ratio.args[0])
     if not isinstance(ratio, size_functions.IntTrueDiv):
-        return None
+        return whole_part(rounded)
     number, step = ratio.args
     if not (step.is_Integer and step > 0 and number.is_nonnegative):
         return None

@@ -79,3 +79,20 @@ def test_what_was_halved_is_doubled_by_one_node_at_all_sizes():
 def test_whole_scales_are_written_as_they_are():
     model = ep.export(torch.nn.UpsamplingBilinear2d(scale_factor=2), PLANE)
     assert [node.op_type for node in model.ir.graph] == ["Resize"]
+
+
+@pytest.mark.parametrize("provider", ["cpu", "onnxruntime"])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear", "bicubic"])
+@pytest.mark.parametrize("scale", [0.35, 0.7, 1.1, 1.25, 1.3])
+def test_scales_give_as_many_samples_as_torch_takes(mode, scale, provider):
+    """``int(90 * 0.7)`` is 62, and 63 in single precision; and ``int(5 * 1.1)`` leaves a size as it is."""
+
+    def resized(x):
+        return F.interpolate(x, scale_factor=scale, mode=mode)
+
+    session = ep.Session(ep.export(resized, torch.randn(1, 2, 21, 31)), providers=[provider])
+    for sizes in ((90, 180), (360, 20), (4, 3), (3, 7), (50, 9)):
+        x = torch.randn(2, 1, *sizes)
+        (found,) = session.run([x.numpy()]).values()
+        off = 4 * max(sizes) * torch.finfo(x.dtype).eps  # a place, in elements, beside which filters are this steep:
+        torch.testing.assert_close(torch.from_numpy(found), resized(x), rtol=0, atol=off * 3 * x.abs().max().item())
