@@ -80,6 +80,18 @@ class FromTheFrontOfBranches(Module):
         return torch.stack(made, 1)
 
 
+class WithoutSome(Module):
+    """Parts of lists are put together."""
+
+    def forward(self, x):
+        h, made = x[:, 0], []
+        for row in x.unbind(1):
+            h = torch.tanh(self.a(h) + row)
+            made.append(h)
+        without_last = torch.stack(x.unbind(1)[:-1])
+        return torch.stack(made[1:], 1), torch.cat(made[:-1], 1), torch.stack(made[1::2]), without_last
+
+
 class SideBySide(Module):
     """A list over two loops."""
 
@@ -140,6 +152,7 @@ class Neighbours(Module):
         (AllSoFar, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
         (FromTheFront, x(2, 5, 4), [x(3, 9, 4), x(1, 2, 4)]),
         (FromTheFrontOfBranches, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
+        (WithoutSome, x(2, 5, 4), [x(3, 9, 4), x(1, 4, 4)]),
         (SideBySide, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
         (FramesUntilFull, x(2, 4), [x(3, 4), 40 + x(1, 4)]),
         (Expanded, x(3, 5, 4), [x(2, 5, 4), -x(4, 3, 4), x(1, 2, 4)]),
