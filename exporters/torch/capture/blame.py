@@ -24,6 +24,7 @@ from entrepot.exporters.torch.capture.settings import capture_settings
 from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.capture.sparing import sparing
 from entrepot.exporters.torch.capture.uncompiled import uncompiled
+from entrepot.exporters.torch.capture.upstream import factors_stay_numbers
 from entrepot.exporters.torch.capture.watching import Watch
 from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.messages import is_about_sizes, is_about_transforms, is_about_values
@@ -181,6 +182,7 @@ def _exported(
         padded_recurrences(),
         modules_stay(),
         uncompiled(),
+        factors_stay_numbers(),
         *upstream,
     )
     forget_stores()

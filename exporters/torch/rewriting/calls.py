@@ -25,6 +25,7 @@ from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
 from entrepot.exporters.torch.rewriting.sequences import (
     Backwards,
     Numbers,
+    Part,
     Pieces,
     Rows,
     Sections,
@@ -282,6 +283,9 @@ def _made(tensors: Any) -> Grown | None:
     tensors = whole(tensors)
     if isinstance(tensors, Rows) and not isinstance(tensors, Numbers):
         return Grown(Stacked(tensors.tensor.movedim(tensors.axis, 0)))
+    if isinstance(tensors, Part) and (made := _made(tensors.whole)) is not None:
+        end = tensors.start + tensors.length * tensors.step
+        return Grown(Stacked(made.stacked()[tensors.start : end : tensors.step]))
     return tensors if isinstance(tensors, Grown) else None
 
 

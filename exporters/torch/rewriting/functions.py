@@ -13,6 +13,7 @@ from typing import Any
 import torch
 import torch.utils.checkpoint
 
+from entrepot.exporters.torch.rewriting.generators import collected
 from entrepot.exporters.torch.rewriting.jumps import TooIntricateError, straighten
 from entrepot.exporters.torch.rewriting.lambdas import source_of_lambda
 from entrepot.exporters.torch.rewriting.matching import Matching
@@ -37,7 +38,7 @@ def _is_theirs(function: types.FunctionType) -> bool:
     import sys
 
     root = (function.__module__ or "").partition(".")[0]
-    special = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+    special = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
     return (
         root not in _ROOTS
         and root not in sys.stdlib_module_names | {""} - {"__main__"}
@@ -48,6 +49,8 @@ def _is_theirs(function: types.FunctionType) -> bool:
 def _written(function: types.FunctionType) -> types.CodeType | None:
     code = function.__code__
     tree = _source(function)
+    if tree is not None and code.co_flags & inspect.CO_GENERATOR and not collected(tree):
+        return None
     if tree is None or any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Await) for node in ast.walk(tree)):
         return None
     free = [name for name in code.co_freevars if name != STEPS]

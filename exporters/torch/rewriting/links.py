@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Lengthened, Piled, Stacked, Trailing
+from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Leading, Lengthened, Piled, Stacked, Trailing
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Place, Rest, UnlikeError
 
@@ -26,16 +26,19 @@ class ListError(UnlikeError):
         self.list, self.form = found, form
 
 
-def _read(found: Any) -> ListError:
-    """A list is looked at in the loop: its last item and its length are kept beside it."""
+def _read(found: Any, *, front: bool) -> ListError:
+    """A list is looked at in the loop: the item that it was given last and its length are kept beside it."""
     items = list(list.__iter__(found))
-    form = functools.partial(Trailing, items, items[-1] if items else UNDEFINED, len(items))
+    kind = Leading if front else Trailing
+    form = functools.partial(kind, items, items[kind.place] if items else UNDEFINED, len(items))
     return ListError("a list that grows in the loop is looked at in it", found, form)
 
 
 def piled(found: Trailing) -> Exception:
     """All items of a list that grows in a loop are put together in it: they are kept as one tensor."""
     items = found.outside.items
+    if isinstance(found, Leading):
+        return UnlikeError("a list that grows at its front in a loop is looked at elsewhere than there")
     if not all(isinstance(item, torch.Tensor) for item in (found.last, *items)):
         return UnlikeError("a list that grows in a loop is put together in it before it holds a tensor")
     form = functools.partial(Piled.of, items, found.last)
@@ -101,7 +104,7 @@ class Links:
     def _list(self, before: Fork, after: Fork) -> None:
         outside = self._copies.get(id(after.model), (None, None))[1]
         if getattr(after.model, "read", False):
-            raise _read(outside)
+            raise _read(outside, front=after.model.front > 0)
         old, front = len(before.parts), after.model.front
         new = len(after.parts) - old
         if front not in (0, new):
@@ -129,7 +132,8 @@ class Links:
         if isinstance(tree.model, Trailing):
             (grown,) = [part for part in parts if isinstance(part, Fork)]
             old = [Rest(item) for item in tree.model.items]
-            return Fork(Grown(), (), (*old, *grown.parts))
+            parts = [*grown.parts, *old] if isinstance(tree.model, Leading) else [*old, *grown.parts]
+            return Fork(Grown(), (), tuple(parts))
         if id(tree) not in self._grown:
             return Fork(tree.model, tree.keys, tuple(parts))
         if id(tree) in self._numbers:

@@ -97,7 +97,10 @@ class Trailing(Growing):
 
     Attributes:
         outside: The same list, as it is outside of the loop.
+        place: The index of the item that it is given last.
     """
+
+    place = -1
 
     def __init__(self, items: Sequence[Any], last: Any, count: Any, *new: Any) -> None:
         self.items, self.last, self.count, self.new = items, last, count, Tracked(new)
@@ -107,7 +110,8 @@ class Trailing(Growing):
         return self.last, self.count, self.new
 
     def joined(self, parts: Sequence[Any]) -> Trailing:
-        new = Trailing(self.items, parts[0], parts[1], *list.__iter__(parts[2]))
+        new = type(self)(self.items, parts[0], parts[1], *list.__iter__(parts[2]))
+        new.new.front = parts[2].front
         new.outside = self.outside
         return new
 
@@ -115,10 +119,28 @@ class Trailing(Growing):
         self.new.append(item)
         self.last, self.count = item, self.count + 1
 
+    def insert(self, index: int, item: Any) -> None:
+        raise TypeError("a list that grows at its end in a loop is given something elsewhere")
+
     def __getitem__(self, index: Any) -> Any:
-        if index != -1:
+        if index != self.place:
             raise TypeError("a list that grows in a loop is looked at elsewhere than at its end")
         return self.last
+
+
+class Leading(Trailing):
+    """A list that grows at its front in a loop whose body looks at its first item or its length."""
+
+    place = 0
+
+    def append(self, item: Any) -> None:
+        raise TypeError("a list that grows at its front in a loop is given something elsewhere")
+
+    def insert(self, index: int, item: Any) -> None:
+        if index != 0:
+            raise TypeError("a list that grows at its front in a loop is given something elsewhere")
+        self.new.insert(0, item)
+        self.last, self.count = item, self.count + 1
 
 
 class Lengthened(Growing):

@@ -221,7 +221,7 @@ def item(target: Any, index: Any) -> Any:
         return _one_of(target, index)
     if isinstance(target, np.ndarray):
         return element(target, index)
-    if isinstance(target, Trailing) and not (isinstance(index, int) and index == -1):
+    if isinstance(target, Trailing) and not (isinstance(index, int) and index == target.place):
         raise piled(target)
     return target[_beside_tensors(index)] if isinstance(target, torch.Tensor) else target[index]
 

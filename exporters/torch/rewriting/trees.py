@@ -100,10 +100,14 @@ def gather(
             made = [gather(part, leaves, copies=copies, owners=owners) for part in parts]
             twin, owner = owners.get(id(model), (None, None))
             if twin is model:
+                if isinstance(owner, Tracked) and isinstance(model, Tracked):
+                    owner.front += model.front  # what a branch put there
                 return _filled(owner, keys, made)
             new = _joined(model, keys, made)
             if copies is not None:
                 copies[id(new)] = new, model  # the copy as well, or another object might get its id
+            elif isinstance(new, Tracked) and isinstance(model, Tracked):
+                new.front = model.front
             return new
 
 

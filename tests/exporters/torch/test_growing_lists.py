@@ -51,6 +51,47 @@ class AllSoFar(Module):
         return h, torch.stack(made, 1)
 
 
+class FromTheFront(Module):
+    """What comes later is in front of what it is made of."""
+
+    def forward(self, x):
+        returns, made = [x[:, -1]], []
+        for t in reversed(range(x.shape[1])):
+            returns.insert(0, x[:, t] + 0.9 * returns[0])
+            if made:
+                made.insert(0, torch.tanh(made[0]) + self.a(x[:, t]))
+            else:
+                made.insert(0, x[:, t])
+        return torch.stack(returns, 1), torch.stack(returns[:-1], 1) - x, torch.cat(made, 1)
+
+
+class FromTheFrontOfBranches(Module):
+    """Each arm of a branch puts another item in front."""
+
+    def forward(self, x):
+        h, made = x[:, 0] * 0, []
+        for row in reversed(x.unbind(1)):
+            if h.sum() > 0:
+                h = h - row
+                made.insert(0, h)
+            else:
+                h = h + row.abs()
+                made.insert(0, -h)
+        return torch.stack(made, 1)
+
+
+class WithoutSome(Module):
+    """Parts of lists are put together."""
+
+    def forward(self, x):
+        h, made = x[:, 0], []
+        for row in x.unbind(1):
+            h = torch.tanh(self.a(h) + row)
+            made.append(h)
+        without_last = torch.stack(x.unbind(1)[:-1])
+        return torch.stack(made[1:], 1), torch.cat(made[:-1], 1), torch.stack(made[1::2]), without_last
+
+
 class SideBySide(Module):
     """A list over two loops."""
 
@@ -109,6 +150,9 @@ class Neighbours(Module):
     [
         (BestPath, x(5, 4), [x(9, 4), x(2, 4), x(3, 4)]),
         (AllSoFar, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
+        (FromTheFront, x(2, 5, 4), [x(3, 9, 4), x(1, 2, 4)]),
+        (FromTheFrontOfBranches, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
+        (WithoutSome, x(2, 5, 4), [x(3, 9, 4), x(1, 4, 4)]),
         (SideBySide, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
         (FramesUntilFull, x(2, 4), [x(3, 4), 40 + x(1, 4)]),
         (Expanded, x(3, 5, 4), [x(2, 5, 4), -x(4, 3, 4), x(1, 2, 4)]),

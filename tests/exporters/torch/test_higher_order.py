@@ -32,6 +32,10 @@ def power(self, x):
     return (x @ self.weight).sin()
 
 
+def energy(x):
+    return (0.5 * x * x / 3 + 2 / (1 + x * x) - (1 - x) ** 3).sum()
+
+
 LOOPS = {
     "cond": lambda self, x: torch.cond(x.sum() > 0, lambda a: torch.log1p(a.abs()), lambda a: a @ self.weight, (x,)),
     "while": lambda self, x: while_loop(
@@ -74,6 +78,9 @@ def test_an_axis_that_the_first_captures_lack_varies():
 
 TRANSFORMS = {
     "grad": lambda self, x: torch.func.grad(lambda a: power(self, a).sum())(x),
+    "grad with factors": lambda self, x: torch.func.grad(energy)(x),
+    "hessian with factors": lambda self, x: torch.func.hessian(energy)(x[0] @ self.weight) * x[:, :1, None],
+    "grad with factors in place": lambda self, x: torch.func.grad(lambda a: (a.sin().mul_(2.0).div_(3)).sum())(x),
     "vmap": lambda self, x: torch.vmap(lambda a: power(self, a).sum())(x),
     "grad under vmap": lambda self, x: torch.vmap(torch.func.grad(lambda a: power(self, a).sum()))(x),
     "jacrev": lambda self, x: torch.func.jacrev(lambda a: power(self, a))(x[0]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from typing import TYPE_CHECKING
 
@@ -139,6 +140,11 @@ def generates(n):
         yield 2 * i
 
 
+@contextlib.contextmanager
+def manages(n):
+    yield 2 * n
+
+
 CASES = [
     *((returns_early, (x,)) for x in (5, 2, -3, -20)),
     *((leaves_loops, (items,)) for items in ([], [1, 0, 2], [2, 9, 1], [1, 4])),
@@ -178,6 +184,10 @@ def test_an_error_is_raised_where_it_was():
     assert "x / 0" in str(frame.statement)
 
 
-def test_generators_and_functions_of_libraries_are_left_alone():
-    assert rewritten(generates) is None
+def test_a_generator_gives_all_of_its_items_at_once():
+    assert rewritten(generates)(3) == [0, 2, 4]
+
+
+def test_context_managers_and_functions_of_libraries_are_left_alone():
+    assert rewritten(manages.__wrapped__) is None
     assert rewritten(inspect.signature) is None

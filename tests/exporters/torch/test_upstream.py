@@ -38,7 +38,7 @@ def imports(path: Path) -> list[tuple[str, str, str]]:
     return [each for each in found if each[0].partition(".")[0] in LIBRARIES]
 
 
-TAKEN = imports(ROOM / "upstream.py")
+TAKEN = [each for path in sorted(ROOM.rglob("upstream.py")) for each in imports(path)]
 OWN = (
     "DimConstraints",
     "OPDEFS",
@@ -51,8 +51,9 @@ OWN = (
     "nn_transformer",
     "numpy_functions",
     "OperatorBase",
+    "DispatchKey",
 )
-"""What upstream.py uses itself, behind functions of its own."""
+"""What each upstream.py uses itself, behind functions of its own."""
 
 
 def users(name: str) -> str:

@@ -1,0 +1,80 @@
+"""Items where single numbers of a graph say: ``scores[row, :] = 0`` with a tensor ``row`` of no axes.
+
+torch (2.13) asks such a tensor for its number, which a graph does not have; a tensor of one such number it asks for
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from entrepot.exporters.torch.upstream import has_guarding_hint, remembered_number
+
+_PLAIN = (int, torch.SymInt, slice, type(None), type(...))
+
+
+def set_item(self: torch.Tensor, index: Any, value: Any) -> None:
+    """``self[index] = value``."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    places = [at for at, item in enumerate(items) if _is_unknown(item)]
+    if not places or not all(isinstance(item, _PLAIN) for at, item in enumerate(items) if at not in places):
+        self[index] = value
+        return
+    numbers = [_tensor(items[at]).reshape(1) for at in places]
+    part = self[tuple(slice(None) if at in places else item for at, item in enumerate(items))]
+    axes = _axes(items, places, self.dim())
+    if isinstance(value, torch.Tensor):
+        value = _fitting(value.to(self.dtype), axes, part.dim())
+    chosen: list[Any] = [slice(None)] * (axes[-1] + 1)
+    for axis, number in zip(axes, numbers, strict=True):
+        chosen[axis] = number
+    part[tuple(chosen)] = value
+
+
+def _is_unknown(item: Any) -> bool:
+    """Whether it is a number that is known only when the graph runs."""
+    if isinstance(item, torch.SymInt):
+        return not has_guarding_hint(item)
+    is_number = isinstance(item, torch.Tensor) and item.dim() == 0 and item.dtype in (torch.int32, torch.int64)
+    return is_number and remembered_number(item) is None
+
+
+def _tensor(number: Any) -> torch.Tensor:
+    return number if isinstance(number, torch.Tensor) else torch.scalar_tensor(number, dtype=torch.int64)
+
+
+def _axes(items: Sequence[Any], places: Sequence[int], rank: int) -> list[int]:
+    """Where the axes lie, once all other items are applied."""
+    given = sum(item is not None and item is not ... for item in items)
+    axes, axis = [], 0
+    for at, item in enumerate(items):
+        if at in places:
+            axes.append(axis)
+        axis += rank - given if item is ... else at in places or not isinstance(item, int | torch.SymInt)
+    return axes
+
+
+def _fitting(value: torch.Tensor, axes: Sequence[int], rank: int) -> torch.Tensor:
+    """A value for all axes but these, with one of one element for them; it comes first where they are apart."""
+    left = rank - len(axes)
+    if (more := value.dim() - left) > 0:  # of one element each, as torch takes them
+        value = value.reshape(value.shape[more:])
+    first = axes[0] if axes[-1] - axes[0] < len(axes) else 0
+    behind = left - first
+    return value.unsqueeze(-behind - 1) if value.dim() >= behind else value
+
+
+def unravel_index(indices: torch.Tensor, shape: Any) -> tuple[torch.Tensor, ...]:
+    """The place on each axis; torch makes a tensor of the sizes, which fixes them."""
+    sizes = shape if isinstance(shape, Sequence) else [shape]
+    places = []
+    for size in reversed(sizes):
+        places.append(indices % size)
+        indices = indices // size
+    return tuple(reversed(places))
+
+
+REPLACEMENTS: dict[Any, Any] = {torch.Tensor.__setitem__: set_item, torch.unravel_index: unravel_index}

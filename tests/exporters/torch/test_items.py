@@ -1,0 +1,68 @@
+"""Items are written where single numbers of the graph say, in all forms that Python has for that."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+
+
+class Writes(nn.Module):
+    def __init__(self, write):
+        super().__init__()
+        self.write = write
+
+    def forward(self, x):
+        scores = x.clone()
+        row, column = torch.unravel_index(x.sum(-1).argmax(), x.shape[:2])
+        sized = [row.tolist() for _ in range(1)]  # a list of numbers: TorchScript does not take it
+        self.write(scores, x, row, column)
+        return scores * len(sized)
+
+
+def write_row(scores, x, row, column):
+    scores[row, :] = -torch.inf
+
+
+def write_column(scores, x, row, column):
+    scores[:, column] = x[:, 0].double() * 2
+
+
+def write_values_that_broadcast(scores, x, row, column):
+    scores[row] = x[None, :1, 0, None]
+    scores[row, column] = 3
+
+
+def write_behind_an_ellipsis(scores, x, row, column):
+    scores[..., column % 3] = x[..., 0] * 3
+
+
+def write_beside_slices_and_new_axes(scores, x, row, column):
+    scores[None, row, :, 1:] = x[1, :, :2] * 5
+    scores[1, column - x.shape[1], 0:2] += 7
+
+
+def write_where_axes_are_apart(scores, x, row, column):
+    scores[row, :, column % 3] = x[0, :, 0] * 3
+
+
+def write_at_numbers_of_python(scores, x, row, column):
+    scores[:, column.item() // 2] = 1.5
+    scores[row.item(), column.item()] = x[0, 0] * 2
+
+
+WRITES = [each for name, each in sorted(globals().items()) if name.startswith("write_")]
+
+
+@pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)
+def test_items_are_written_where_the_graph_says(write):
+    x = torch.randn(4, 5, 3, generator=torch.Generator().manual_seed(0))
+    model = ep.export(Writes(write), x)
+    assert model.report.ok
+    assert [str(size) for size in model.inputs[0].shape[:2]] == ["batch", "x_dim1"]
+    for rows, columns in ((3, 3), (2, 7)):
+        other = torch.randn(rows, columns, 3, generator=torch.Generator().manual_seed(rows))
+        result = ep.Session(model, providers=["onnxruntime"]).run({"x": other.numpy()})["output"]
+        torch.testing.assert_close(torch.from_numpy(result), Writes(write)(other))
