@@ -152,13 +152,20 @@ def _whole_root(square: Any) -> Any:
 
 
 def _quotient(rounded: Any) -> Any:
-    """``math.ceil(x / 4)`` and ``int(x / 4)``, in whole numbers; what a root of a square is."""
+    """``math.ceil(x / 4)``, ``math.ceil((x - 8) / 4 + 1)`` and ``int(x / 4)``, in whole numbers; a square's root.
+
+    Fractions of sizes are exact enough in double precision for that: up to 2^52 divided by what they are divided by.
+    """
     (ratio,) = rounded.args
     if isinstance(ratio, _ROOT):
         return _whole_root(ratio.args[0])
-    if not isinstance(ratio, size_functions.IntTrueDiv):
+    more, fraction = ratio.as_independent(*ratio.free_symbols, as_Add=True)
+    if not isinstance(fraction, size_functions.IntTrueDiv) or not float(more).is_integer():
         return whole_part(rounded)
-    number, step = ratio.args
-    if not (step.is_Integer and step > 0 and number.is_nonnegative):
+    number, step = fraction.args
+    if not (step.is_Integer and step > 0):
+        return None
+    number += int(more) * step
+    if isinstance(rounded, size_functions.TruncToInt) and not number.is_nonnegative:
         return None
     return size_functions.FloorDiv(number if isinstance(rounded, _FLOORS) else number + step - 1, step)

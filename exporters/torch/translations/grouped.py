@@ -38,8 +38,10 @@ def conv2d(
 ) -> torch.Tensor:
     """By a product of patches and weights, for ONNX's operator has a fixed number of groups."""
     x, padding = _padded(input, weight, padding)
-    if not isinstance(groups, torch.SymInt) or x.dim() != 4:
+    if not isinstance(groups, torch.SymInt):
         return F.conv2d(x, weight, bias, stride, padding, dilation, groups)
+    if x.dim() == 3:
+        return conv2d(x.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
     kernel = weight.shape[2:]
     if isinstance(padding, str):
         edges = [edge for each in _same(kernel, dilation) for edge in (each // 2, each - each // 2)]
@@ -100,8 +102,11 @@ def conv_transpose2d(
     dilation: Any = 1,
 ) -> torch.Tensor:
     """By a convolution with the kernels turned around, over the input with zeros between its elements."""
-    if not isinstance(groups, torch.SymInt) or input.dim() != 4:
+    if not isinstance(groups, torch.SymInt):
         return _with_room(F.conv_transpose2d, (input, weight, bias), stride, padding, output_padding, groups, dilation)
+    if input.dim() == 3:
+        one = input.unsqueeze(0)
+        return conv_transpose2d(one, weight, bias, stride, padding, output_padding, groups, dilation).squeeze(0)
     turned = weight.unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1).flip(2, 3)
     spread, edges = input, list[Any]()
     for axis, step, margin, further, hole in zip(

@@ -17,8 +17,8 @@ from entrepot.exporters.torch.upstream import size_functions
 from tests.exporters.torch.test_pieces import check
 
 L = sympy.Symbol("L", integer=True, positive=True)
-Mod, PythonMod, Ceil, Trunc = (
-    getattr(size_functions, name) for name in ("Mod", "PythonMod", "CeilToInt", "TruncToInt")
+Mod, PythonMod, Ceil, Floor, Trunc = (
+    getattr(size_functions, name) for name in ("Mod", "PythonMod", "CeilToInt", "FloorToInt", "TruncToInt")
 )
 FORMULAS = [
     Mod(4 - Mod(L, 4), 4),
@@ -30,6 +30,11 @@ FORMULAS = [
     Mod(L, 4) - L,
     Ceil(size_functions.IntTrueDiv(L, 3)),
     Trunc(size_functions.IntTrueDiv(L + 1, 2)),
+    Trunc(size_functions.IntTrueDiv(L + 1, 2) + 3.0),
+    Ceil(size_functions.IntTrueDiv(L - 8, 4)),
+    Ceil(size_functions.IntTrueDiv(L - 8, 4) + 1.0),
+    Ceil(size_functions.IntTrueDiv(L - 3, 1) + 1.0),
+    Floor(size_functions.IntTrueDiv(L - 9, 5) - 2.0),
 ]
 
 
