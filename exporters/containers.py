@@ -61,7 +61,7 @@ def _finish_mapping(prototype: Any, begun: Any, parts: Parts) -> Any:
     if begun is None:
         make: Any = type(prototype)
         return make(**dict(parts)) if dataclasses.is_dataclass(prototype) else make(dict(parts))
-    begun.update(parts)
+    begun.update(dict(parts))  # some of other libraries take no pairs
     return begun
 
 

@@ -94,10 +94,10 @@ class Eager(Callee):
         return result, flatten_again(self.tree, args, kwargs, TORCH)
 
     def _called(self, tensors: Sequence[torch.Tensor], *, seed: int, restore: bool) -> tuple[Flat, Any, Any]:
-        args, kwargs = unflatten(self.tree, [tensor.clone() for tensor in tensors])
         _seed(seed)
         before = random_state()
         try:
+            args, kwargs = unflatten(self.tree, [tensor.clone() for tensor in tensors])  # some check what they hold
             with quiet(), _default_type(self._kind), _bounded(), self._counted(), self._as_required():
                 return (
                     flatten(self._raw(args, kwargs), numbers=self.numbers, arrays=TORCH),

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+from collections.abc import MutableMapping
 
 import numpy as np
 import pytest
@@ -245,3 +246,45 @@ def test_a_change_that_no_output_shows_is_named_in_a_note():
     lost = [note for note in ep.export(Decoder(returned=False), (X, filled())).notes if "does not return" in note]
     assert lost == ["forward changes, but does not return, so no output has: past.layers.0.keys, past.layers.1.keys"]
     assert not any("does not return" in note for note in ep.export(Decoder(), (X, filled())).notes)
+
+
+class Batched(MutableMapping):
+    """As libraries for reinforcement learning hold steps: one batch for all, and no pairs in ``update``."""
+
+    def __init__(self, batch, **items):
+        self.batch, self.items_of = batch, {}
+        self.update(items)
+
+    def __getitem__(self, key):
+        return self.items_of[key]
+
+    def __setitem__(self, key, value):
+        if value.shape[0] != self.batch:
+            raise RuntimeError(f"{key} has {value.shape[0]} rows, not {self.batch}")
+        self.items_of[key] = value
+
+    def __delitem__(self, key):
+        del self.items_of[key]
+
+    def __iter__(self):
+        return iter(self.items_of)
+
+    def __len__(self):
+        return len(self.items_of)
+
+    def __copy__(self):
+        return Batched(self.batch, **self.items_of)
+
+    def update(self, items):
+        for key, value in items.items():
+            self[key] = value
+
+
+def test_a_mapping_that_checks_what_it_holds_refuses_sizes_as_a_module_does():
+    class Summed(nn.Module):
+        def forward(self, step):
+            return step["seen"] + step["reward"].sum()
+
+    model = ep.export(Summed(), (Batched(3, seen=torch.randn(3, 4), reward=torch.randn(3)),))
+    assert [each.shape for each in model.inputs] == [(3, "step_seen_dim1"), (3,)]
+    assert "has 5 rows, not 3" in "".join(model.notes)
