@@ -79,9 +79,8 @@ class _Held(TorchFunctionMode):
         if func in QUESTIONS:
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
-        if changes(name, kwargs) and any(map(self._is_known, pytree.tree_leaves((args, kwargs)))):
-            self._known.clear()  # and views of it, whichever they are
-            self._numbers.clear()
+        if changes(name, kwargs):
+            self._forget(pytree.tree_leaves((args, kwargs)))
         if name == "__iter__":  # a function of Python, whose own calls no mode sees
             with self:
                 return iter(torch.unbind(args[0], 0))
@@ -104,7 +103,7 @@ class _Held(TorchFunctionMode):
         """Make a call; where its tensors are single numbers and some are sizes, the result is known by its number."""
         if name in ("__getitem__", "__setitem__"):
             args = (args[0], self._sliced(args[1]), *args[2:])
-        if name in _COUNTING or (name in _MAKING and args and isinstance(args[0], int | torch.SymInt)):
+        if name in _COUNTING or (name in _MAKING and args and _is_told(args[0])):
             return self._made(func, name, args, kwargs)
         if not args or not any(isinstance(each, torch.Tensor) and each.dim() == 0 for each in args):
             return func(*args, **kwargs)
@@ -125,9 +124,10 @@ class _Held(TorchFunctionMode):
     def _made(self, func: Any, name: str, args: tuple[Any, ...], kwargs: Any) -> Any:
         """Make a tensor of numbers, by which it is known."""
         result = func(*args, **kwargs)
-        if name in _MAKING and isinstance(result, FakeTensor) and result.dtype != torch.bool:
-            self._numbers[id(result)] = result, args[0]
-        if name in _COUNTING and not any(isinstance(leaf, _UNKNOWN) for leaf in pytree.tree_leaves((args, kwargs))):
+        if name in _MAKING and isinstance(args[0], int | torch.SymInt):
+            if isinstance(result, FakeTensor) and result.dtype != torch.bool:
+                self._numbers[id(result)] = result, args[0]
+        elif not any(isinstance(leaf, _UNKNOWN) for leaf in pytree.tree_leaves((args, kwargs))):
             self._remember(result, lambda: func(*args, **kwargs))
         return result
 
@@ -152,8 +152,13 @@ class _Held(TorchFunctionMode):
         old = index.start, index.stop, index.step
         return slice(*(end if number is None else number for end, number in zip(old, ends, strict=True)))
 
-    def _is_known(self, leaf: Any) -> bool:
-        return isinstance(leaf, torch.Tensor) and (id(leaf) in self._known or id(leaf) in self._numbers)
+    def _forget(self, leaves: Sequence[Any]) -> None:
+        """What some tensors hold is no longer known, nor what their views hold."""
+        changed = {_memory(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)}
+        if None in changed:
+            self._known, self._numbers = {}, {}
+        self._known = {key: each for key, each in self._known.items() if _memory(each[0]) not in changed}
+        self._numbers = {key: each for key, each in self._numbers.items() if _memory(each[0]) not in changed}
 
     def _real(self, leaves: Sequence[Any]) -> list[Any] | None:
         """The same arguments with what they hold; ``None`` if that is not known of all."""
@@ -184,6 +189,20 @@ def _tell(tensor: torch.Tensor, value: torch.Tensor) -> None:
     if value.dim() == 0 and value.dtype in (torch.int32, torch.int64):
         with without_modes():
             remember_number(tensor, int(value))
+
+
+def _memory(tensor: torch.Tensor) -> int | None:
+    """The same for tensors that are views of one; ``None`` for what hides another tensor, or is sparse."""
+    try:
+        return tensor.untyped_storage()._cdata  # noqa: SLF001 - torch compares storages so
+    except RuntimeError:
+        return None
+
+
+def _is_told(data: Any) -> bool:
+    """Whether a tensor is made of a number, or of a list of numbers that do not vary."""
+    listed = isinstance(data, list | tuple) and all(isinstance(each, int | float) for each in pytree.tree_leaves(data))
+    return listed or isinstance(data, int | torch.SymInt)
 
 
 def _is_small(tensor: torch.Tensor) -> bool:

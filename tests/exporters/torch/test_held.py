@@ -51,6 +51,26 @@ def test_what_python_reads_of_numbers_that_are_counted_is_known():
     torch.testing.assert_close(torch.from_numpy(found), y.mean((1, 2), keepdim=True) * 4 + 1.5)
 
 
+class Turned(nn.Module):
+    """Keeps an order of axes in a tensor, and its inverse, as entropy models do; another one is written to."""
+
+    def forward(self, x):
+        order = torch.cat((torch.tensor([1, 0]), torch.arange(2, x.ndim)))
+        sums = torch.tensor([0.0, 1.0])
+        sums[0] = x.sum()
+        turned = x.permute(*order).contiguous()
+        rows = turned.reshape(turned.size(0), 1, -1).cumsum(-1)
+        return rows.reshape(turned.shape).permute(*order.argsort()) * sums[0] + sums[1].item()
+
+
+def test_what_python_reads_of_tensors_of_listed_numbers_is_known():
+    model = ep.export(Turned(), torch.randn(2, 3, 4))
+    assert model.inputs[0].shape == ("batch", "x_dim1", "x_dim2")
+    y = torch.randn(3, 5, 2)
+    found = ep.Session(model).run({"x": y.numpy()})["output"]
+    torch.testing.assert_close(torch.from_numpy(found), Turned()(y), rtol=1e-4, atol=1e-3)
+
+
 def test_what_python_reads_of_buffers_is_what_they_hold():
     model = ep.export(Gated(), X)
     assert model.report
