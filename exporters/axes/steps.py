@@ -58,9 +58,22 @@ def multiple_relations(prober: Prober, axes: Sequence[Axis]) -> list[Relation]:
             fresh = prober.fresh_sizes(size)
             tried = (dict.fromkeys(small, each) | dict.fromkeys(large, factor * each) for each in fresh[:2])
             if all(prober.takes(sizes) is None and not _is_taken_apart(prober, sizes, small, large) for sizes in tried):
-                relation = _made(large, f"{factor}*{axis_word(small[0])}")
+                other = _of_size(prober, small, large, factor)
+                relation = _made(large, f"{axis_word(other[0]) if other else factor}*{axis_word(small[0])}")
                 found += [] if relation is None or _is_part_of(relation, found) else [relation]
     return found
+
+
+def _of_size(prober: Prober, small: _Unit, large: _Unit, factor: int) -> _Unit | None:
+    """What is the factor itself: a grid of 3 by 4 has 4 * 3 tokens, and one of 3 by 5 has 15."""
+    for unit in _units(prober, prober.candidates()):
+        if prober.size(unit[0]) == factor and not set(unit) & {*small, *large}:
+            size = prober.size(small[0])
+            fresh = prober.fresh_sizes(factor)[:2]
+            tried = [dict.fromkeys(unit, each) | dict.fromkeys(large, each * size) for each in fresh]
+            if all(prober.takes(sizes) is None and not _is_taken_apart(prober, sizes, unit, large) for sizes in tried):
+                return unit
+    return None
 
 
 def _is_part_of(relation: Relation, others: Sequence[Relation]) -> bool:

@@ -270,3 +270,19 @@ def test_a_length_that_python_loops_over_is_still_a_part_of_another():
     run = ort.InferenceSession(model.to_proto().SerializeToString(), providers=["CPUExecutionProvider"])
     (result,) = run.run(None, {"ids": ids.numpy(), "mask": mask.numpy(), "past": past.numpy()})
     np.testing.assert_allclose(result, module(ids, mask, past).detach().numpy(), atol=1e-5)
+
+
+class OfGrid(nn.Module):
+    """Tokens with the picture that they are of; in the sample, it is as wide as they have channels."""
+
+    def forward(self, tokens, picture):
+        height, width = picture.shape[-2:]
+        return (tokens.transpose(1, 2).reshape(-1, 4, height, width) * picture).flatten(2)
+
+
+def test_a_multiple_of_a_height_is_its_product_with_the_width():
+    model = ep.export(OfGrid(), (torch.randn(2, 12, 4), torch.randn(2, 1, 3, 4)))
+    assert model.inputs[0].shape == ("batch", "height*width", 4)
+    tokens, picture = torch.randn(3, 35, 4), torch.randn(3, 1, 7, 5)
+    (found,) = ep.Session(model).run({"tokens": tokens.numpy(), "picture": picture.numpy()}).values()
+    torch.testing.assert_close(torch.from_numpy(found), OfGrid()(tokens, picture))
