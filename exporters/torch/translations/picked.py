@@ -1,4 +1,4 @@
-"""Interpolation as elements that are picked and weighted, where Resize does not do.
+"""Interpolation as elements that are picked and weighted, where Resize is not enough.
 
 By scales that are made of sizes, ``scale_factor=x.shape[-1] / y.shape[-1]``: torch (2.13) makes numbers of them, so
 that the sizes become fixed. Here what is picked, and how much each counts, are computed in the graph from the scale, in
@@ -87,7 +87,7 @@ def _interpolate(
 ) -> torch.Tensor:
     plain = functools.partial(F.interpolate, input, mode=mode, align_corners=align_corners, antialias=antialias)
     scales = scale_factor if isinstance(scale_factor, Sequence) else [scale_factor] * (input.dim() - 2)
-    fits = size is None and len(scales) == input.dim() - 2
+    fits = size is None and len(scales) == input.dim() - 2 and (input.is_floating_point() or "nearest" in mode)
     if not fits or not any(isinstance(scale, _NUMBERS_OF_SIZES) for scale in scales):
         return plain(size=size, scale_factor=scale_factor, recompute_scale_factor=recompute_scale_factor)
     counts = [math.floor(length * scale) for length, scale in zip(input.shape[2:], scales, strict=True)]
@@ -102,7 +102,7 @@ def _interpolate(
 def _bicubic(
     input: torch.Tensor, output_size: Sequence[Any] | None, align_corners: bool, scale_factors: Sequence[float] | None
 ) -> Any:
-    if align_corners or scale_factors is None:
+    if align_corners or scale_factors is None or not input.is_floating_point():
         return NotImplemented
     counts = [math.floor(size * scale) for size, scale in zip(input.shape[2:], scale_factors, strict=True)]
     if not any(map(may_copy, input.shape[2:], counts, scale_factors)):
