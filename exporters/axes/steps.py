@@ -45,7 +45,7 @@ def stepped_relations(prober: Prober, axes: Sequence[Axis]) -> list[Relation]:
 
 
 def multiple_relations(prober: Prober, axes: Sequence[Axis]) -> list[Relation]:
-    """Those relations that are mere multiples, found in a few runs.
+    """Those relations that are mere multiples, or products where the factor is a size itself, found in a few runs.
 
     Args:
         prober: Tries sizes.
@@ -54,26 +54,27 @@ def multiple_relations(prober: Prober, axes: Sequence[Axis]) -> list[Relation]:
     found: list[Relation] = []
     for small, large in itertools.permutations(_units(prober, axes), 2):
         size, factor = prober.size(small[0]), prober.size(large[0]) // max(prober.size(small[0]), 1)
-        if size > 1 and factor > 1 and prober.size(large[0]) == size * factor and not set(small) & set(large):
-            fresh = prober.fresh_sizes(size)
-            tried = (dict.fromkeys(small, each) | dict.fromkeys(large, factor * each) for each in fresh[:2])
-            if all(prober.takes(sizes) is None and not _is_taken_apart(prober, sizes, small, large) for sizes in tried):
-                other = _of_size(prober, small, large, factor)
-                relation = _made(large, f"{axis_word(other[0]) if other else factor}*{axis_word(small[0])}")
-                found += [] if relation is None or _is_part_of(relation, found) else [relation]
+        fits = size > 1 and factor > 1 and prober.size(large[0]) == size * factor and not set(small) & set(large)
+        if fits and _are_multiples(prober, small, large, factor):
+            other = _of_size(prober, small, large, factor)
+            relation = _made(large, f"{axis_word(other[0]) if other else factor}*{axis_word(small[0])}")
+            found += [] if relation is None or _is_part_of(relation, found) else [relation]
     return found
 
 
 def _of_size(prober: Prober, small: _Unit, large: _Unit, factor: int) -> _Unit | None:
     """What is the factor itself: a grid of 3 by 4 has 4 * 3 tokens, and one of 3 by 5 has 15."""
-    for unit in _units(prober, prober.candidates()):
-        if prober.size(unit[0]) == factor and not set(unit) & {*small, *large}:
-            size = prober.size(small[0])
-            fresh = prober.fresh_sizes(factor)[:2]
-            tried = [dict.fromkeys(unit, each) | dict.fromkeys(large, each * size) for each in fresh]
-            if all(prober.takes(sizes) is None and not _is_taken_apart(prober, sizes, unit, large) for sizes in tried):
-                return unit
-    return None
+    units = (unit for unit in _units(prober, prober.candidates()) if not set(unit) & {*small, *large})
+    size = prober.size(small[0])
+    same = (unit for unit in units if prober.size(unit[0]) == factor and _are_multiples(prober, unit, large, size))
+    return next(same, None)
+
+
+def _are_multiples(prober: Prober, small: _Unit, large: _Unit, factor: int) -> bool:
+    """Whether the larger axes may be so many times as large as the smaller ones at two other sizes, and only so."""
+    fresh = prober.fresh_sizes(prober.size(small[0]))
+    tried = (dict.fromkeys(small, each) | dict.fromkeys(large, factor * each) for each in fresh[:2])
+    return all(prober.takes(sizes) is None and not _is_taken_apart(prober, sizes, small, large) for sizes in tried)
 
 
 def _is_part_of(relation: Relation, others: Sequence[Relation]) -> bool:

@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 from entrepot.exporters.torch.capture.decided import Decisions, decisions_followed
 from entrepot.exporters.torch.capture.numbers import Ratio, computed
 from entrepot.exporters.torch.capture.questions import QUESTIONS
+from entrepot.exporters.torch.lowering.schemas import memory_of
 from entrepot.exporters.torch.running.in_place import changes
 from entrepot.exporters.torch.upstream import FakeTensor, pytree, remember_number, remembered_number, without_modes
 
@@ -157,6 +158,7 @@ class _Held(TorchFunctionMode):
         changed = {_memory(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)}
         if None in changed:
             self._known, self._numbers = {}, {}
+            return
         self._known = {key: each for key, each in self._known.items() if _memory(each[0]) not in changed}
         self._numbers = {key: each for key, each in self._numbers.items() if _memory(each[0]) not in changed}
 
@@ -194,7 +196,7 @@ def _tell(tensor: torch.Tensor, value: torch.Tensor) -> None:
 def _memory(tensor: torch.Tensor) -> int | None:
     """The same for tensors that are views of one; ``None`` for what hides another tensor, or is sparse."""
     try:
-        return tensor.untyped_storage()._cdata  # noqa: SLF001 - torch compares storages so
+        return memory_of(tensor)
     except RuntimeError:
         return None
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 
+from entrepot.exporters.torch.translations.waves import is_power_of_two
 from entrepot.exporters.torch.upstream import SymNode, size_functions, with_formula
 
 _ROUNDED = (size_functions.FloorToInt, size_functions.TruncToInt)
@@ -70,8 +71,6 @@ def _is_exact(rounded: Any) -> bool:
     """Whether nothing is divided but by powers of two, and all numbers are whole: nothing is then lost on the way."""
     divisors = [_real(quotient.args[1]) for quotient in rounded.atoms(*_QUOTIENTS)]
     numbers = [_real(number) for number in rounded.atoms(sympy.Float)]
-    return all(each.is_Integer for each in numbers) and all(_is_power_of_two(each) for each in divisors)
-
-
-def _is_power_of_two(number: Any) -> bool:
-    return bool(number.is_Integer and number > 0 and int(number).bit_count() == 1)
+    if not all(each.is_Integer for each in numbers):
+        return False
+    return all(each.is_Integer and each > 0 and is_power_of_two(int(each)) for each in divisors)
