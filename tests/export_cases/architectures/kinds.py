@@ -55,11 +55,17 @@ def text(model: Any, size: Size) -> Iterator[Inputs]:
     ids = tokens(size.batch, size.length, find(model.config, "vocab_size") or VOCABULARY)
     mask = torch.ones_like(ids)
     mask[0, -1] = 0
-    yield {"input_ids": ids, "attention_mask": mask}
+    yield _masked(model, ids, mask)
     yield {"input_ids": ids}
     if isinstance(end := find(model.config, "eos_token_id"), int):
         ended = torch.cat([ids[:, :-1], torch.full_like(ids[:, -1:], end)], 1)
         yield {"input_ids": ended, "attention_mask": torch.ones_like(ids)}
+
+
+def _masked(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> Inputs:
+    """Tokens and their mask; without it for a model that mixes all tokens, whose tokenizer gives none."""
+    takes = "attention_mask" in inspect.signature(model.forward).parameters
+    return {"input_ids": ids} | ({"attention_mask": mask} if takes else {})
 
 
 def decoder(_model: Any, size: Size) -> Iterator[Inputs]:
@@ -73,7 +79,7 @@ def choices(model: Any, size: Size) -> Iterator[Inputs]:
     """Several texts for each row, of which one is to be chosen."""
     ids = tokens(size.batch * 3, size.length, find(model.config, "vocab_size") or VOCABULARY)
     ids = ids.unflatten(0, (size.batch, 3))
-    yield {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    yield _masked(model, ids, torch.ones_like(ids))
 
 
 def documents(model: Any, size: Size) -> Iterator[Inputs]:
