@@ -167,7 +167,8 @@ class Building:
         options = replace(self.options, dynamic=dynamic, bounded=True)
         source = ModuleSource(part.eval(), dict(given))
         if self._recurs and self.form.new > 1:
-            source.ways = source.ways[:1]  # taken one at a time, tokens need no other way
+            # taken one at a time, tokens need no way that costs more, but where they cannot be captured at all
+            source.ways, source.last = source.ways[:1], [*source.ways[1:2], *source.last]
         return pipeline.export(source, options)
 
     @property

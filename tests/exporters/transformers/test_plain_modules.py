@@ -103,6 +103,18 @@ class Recurrent(nn.Module):
         return self.head(y), hidden
 
 
+class Looping(Recurrent):
+    """Goes over its tokens in Python."""
+
+    def forward(self, x: Tensor, hidden: Tensor | None = None) -> Any:
+        state = x.new_zeros(len(x), WIDTH, dtype=torch.float32) if hidden is None else hidden
+        scores = []
+        for token in self.embed(x).unbind(1):
+            state = torch.tanh(0.7 * state + token)
+            scores.append(self.head(state))
+        return torch.stack(scores, 1), state
+
+
 class Placed(nn.Module):
     """More places than tokens, and fewer kinds than either; scores are made of the very table of tokens."""
 
@@ -117,12 +129,13 @@ class Placed(nn.Module):
         return self.mix(x).cumsum(1) @ self.embed.weight.T
 
 
-@pytest.mark.parametrize("kind", [Recurrent, Placed])
+@pytest.mark.parametrize("kind", [Recurrent, Looping, Placed])
 def test_a_vocabulary_and_a_state_are_found_by_what_there_is(kind: type[nn.Module]) -> None:
     module = kind().eval()
     rows = wanted = torch.tensor([[3, 4, 5], [6, 7, 8]])
     package = ep.export_transformer(module, rows, task="generate")
-    assert bool(package.manifest.states) == (kind is Recurrent)
+    assert bool(package.manifest.states) == (kind is not Placed)
+    assert package.manifest.step == 0  # any number of tokens at once
     for _ in range(4):
         result = module(wanted)
         scores = result[0] if isinstance(result, tuple) else result
