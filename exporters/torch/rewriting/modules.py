@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from entrepot.exporters.containers import Kind, kind_of
 from entrepot.exporters.torch.rewriting.functions import as_rewritten, rewritten
+from entrepot.exporters.torch.rewriting.linking import Linking
 
 
 def rewritten_copy(module: torch.nn.Module) -> torch.nn.Module | None:
     """The copy; ``None`` if the source of no part is known."""
     copies: dict[int, torch.nn.Module] = {}
     new = _copied(module, copies)
-    linking = _Linking(copies)
+    linking = Linking(copies)
     for part in module.modules():
         linking.link(part)
     found = [_forward(part) for part in new.modules()]
@@ -39,48 +38,6 @@ def _copied(module: torch.nn.Module, copies: dict[int, torch.nn.Module]) -> torc
 
 
 _OWN = frozenset({"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"})
-_TABLES = frozenset(vars(torch.nn.Module()))
-
-
-class _Linking:
-    """Replaces parts by their copies in what parts hold besides them: lists, helper objects, methods.
-
-    Args:
-        copies: The copy of each part, by the part's identity.
-    """
-
-    def __init__(self, copies: Mapping[int, torch.nn.Module]) -> None:
-        self._copies = copies
-        self._linked: dict[int, Any] = {}
-
-    def link(self, part: torch.nn.Module) -> None:
-        """Replace them in what the copy of a part holds."""
-        if (copy := self._copies.get(id(part))) is not None:
-            vars(copy).update({key: self._of(value) for key, value in vars(part).items() if key not in _TABLES})
-
-    def _of(self, value: Any) -> Any:
-        """The value itself if there are no parts in it."""
-        if isinstance(value, torch.nn.Module):
-            return self._copies.get(id(value), value)
-        if isinstance(value, types.MethodType):
-            owner = self._of(value.__self__)
-            return value if owner is value.__self__ else types.MethodType(value.__func__, owner)
-        if id(value) not in self._linked:
-            kind = None if type(value).__module__.partition(".")[0] in _CLOSED else kind_of(value)
-            self._linked[id(value)] = value if kind is None else self._like(kind, value)
-        return self._linked[id(value)]
-
-    def _like(self, kind: Kind, value: Any) -> Any:
-        begun = kind.begin(value)
-        self._linked[id(value)] = value if begun is None else begun  # what it holds may hold it in turn
-        before = kind.parts(value)
-        parts = [(key, self._of(part)) for key, part in before]
-        same = all(part is old for (_, part), (_, old) in zip(parts, before, strict=True))
-        return value if same else kind.finish(value, begun, parts)
-
-
-_CLOSED = frozenset({"torch", "numpy"})
-"""Libraries whose objects hold no parts of a user's module."""
 
 
 def _forward(part: torch.nn.Module) -> Any:

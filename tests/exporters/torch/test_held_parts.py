@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,10 @@ class Frozen:
     runner: Runner
 
 
+def called(part: torch.nn.Module, x: torch.Tensor, scale: int) -> torch.Tensor:
+    return part(x) * scale
+
+
 def in_turn(part: torch.nn.Module) -> Runner:
     runner = Runner(part)
     runner.other = [runner]
@@ -62,6 +67,8 @@ HELD = {
     "a helper in another": Around(lambda part: Frozen(Runner(part)), lambda held, x: held.runner.run(x)),
     "a helper that holds itself": Around(in_turn, lambda held, x: held.other[0].run(x)),
     "its method": Around(lambda part: part.forward, lambda held, x: held(x)),
+    "a function around it": Around(lambda part: lambda x: part(x) + 0, lambda held, x: held(x)),
+    "a partial": Around(lambda part: functools.partial(called, part, scale=1), lambda held, x: held(x)),
     "a helper's method": Around(lambda part: Runner(part).run, lambda held, x: held(x)),
 }
 
