@@ -17,6 +17,7 @@ from entrepot.exporters.torch.capture.casts import as_builtin
 from entrepot.exporters.torch.capture.extremes import extreme_of_sizes
 from entrepot.exporters.torch.capture.numpy_arrays import following
 from entrepot.exporters.torch.rewriting import truths
+from entrepot.exporters.torch.rewriting.chosen_part import chosen_attribute
 from entrepot.exporters.torch.rewriting.environment import expression
 from entrepot.exporters.torch.rewriting.links import whole
 from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Stacked, Tracked, Trailing
@@ -33,6 +34,7 @@ from entrepot.exporters.torch.rewriting.sequences import (
     Together,
     Unfinished,
 )
+from entrepot.exporters.torch.rewriting.texts import Text, text
 from entrepot.exporters.torch.translations.remembered import holds_sizes
 from entrepot.exporters.torch.upstream import numpy_in_torch
 
@@ -125,6 +127,11 @@ def _int(plain: Any, value: Any = 0, *more: Any) -> Any:
         whole = not (value.dtype.is_floating_point or value.dtype is torch.bool)
         return (value if whole else value.to(torch.int64)).item()
     return plain(value, *more)
+
+
+def _str(plain: Any, *values: Any) -> Any:
+    made = text(*values) if len(values) == 1 else None
+    return made if isinstance(made, Text) else plain(*values)
 
 
 def _float(plain: Any, value: Any = 0.0) -> Any:
@@ -313,6 +320,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     int: _int,
     float: _float,
     round: _round,
+    str: _str,
+    getattr: chosen_attribute,
     sum: _sum,
     reversed: _reversed,
     enumerate: _enumerate,

@@ -1,28 +1,34 @@
 """An item of a list of modules or functions that a value chooses, ``experts[index]``: calling it is a branch for each.
 
-Python would have to know the value. Where it lies beyond the list, which Python refuses, the last item is called.
+Python would have to know the value. Where it lies beyond the list, which Python refuses, the last item is called. The
+value may also be in the name of the item, ``experts[f"expert_{index}"]``.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from entrepot.exporters.torch.rewriting.branches import branch
-from entrepot.exporters.torch.rewriting.environment import expression, hint
 from entrepot.exporters.torch.rewriting.part import State
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
-from entrepot.exporters.torch.upstream import FakeTensor
+from entrepot.exporters.torch.rewriting.texts import Text, is_unknown
 
 
 class ChosenPart:
-    """Stands for the item; only calls of it are followed."""
+    """Stands for the item; only calls of it are followed.
 
-    def __init__(self, items: Sequence[Callable[..., Any]], index: torch.Tensor) -> None:
-        self._items, self._index = items, torch.where(index < 0, index + len(items), index)
+    Args:
+        items: All of them.
+        index: The number of the one that is meant.
+        numbers: That of each.
+    """
+
+    def __init__(self, items: Sequence[Callable[..., Any]], index: torch.Tensor, numbers: Sequence[int]) -> None:
+        self._items, self._index, self._numbers = items, index, numbers
 
     def __call__(self, *args: Any, **how: Any) -> Any:
         """What the item returns."""
@@ -45,17 +51,33 @@ class ChosenPart:
         def another() -> Any:
             return self._called(at + 1, given, state, line)
 
-        return (
-            this() if at == len(self._items) - 1 else branch(given[2] == at, (this, another), state, line, returns=True)
-        )
+        if at == len(self._items) - 1:
+            return this()
+        return branch(given[2] == self._numbers[at], (this, another), state, line, returns=True)
 
 
 def chosen_part(items: Any, index: Any) -> ChosenPart | None:
     """What stands for ``items[index]``; ``None`` where Python can tell which it is, or nothing can be called."""
+    if isinstance(index, Text):
+        return _by_name(items, index) if isinstance(items, Mapping | torch.nn.ModuleDict) else None
     if not isinstance(items, list | tuple | torch.nn.ModuleList) or not len(items) or not all(map(callable, items)):
         return None
-    if isinstance(index, torch.SymInt):
-        unknown = hint(index) is None and not expression(index).is_Integer
-    else:
-        unknown = isinstance(index, FakeTensor) and index.numel() == 1 and getattr(index, "constant", None) is None
-    return ChosenPart(list(items), as_tensor(index).reshape(())) if unknown else None
+    if not is_unknown(index):
+        return None
+    number = as_tensor(index).reshape(())
+    return ChosenPart(list(items), torch.where(number < 0, number + len(items), number), range(len(items)))
+
+
+def chosen_attribute(plain: Callable[..., Any], owner: Any, name: Any, *default: Any) -> Any:
+    """``getattr(owner, name)``."""
+    if isinstance(name, Text) and isinstance(owner, torch.nn.Module) and not default:
+        return _by_name(dict(owner.named_children()), name)
+    return plain(owner, name, *default)
+
+
+def _by_name(items: Any, name: Text) -> ChosenPart | None:
+    numbers = name.numbers(items.keys())
+    parts = [items[key] for key in numbers]
+    if not parts or not all(map(callable, parts)):
+        return None
+    return ChosenPart(parts, as_tensor(name.number).reshape(()), [*numbers.values()])

@@ -105,6 +105,25 @@ class Expressions(ast.NodeTransformer):
             return ast.copy_location(_step("cut", node.value, _plain(node.slice)), node)
         return node
 
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
+        """``f"layer_{i}"``."""
+        self.generic_visit(node)
+        pieces: list[ast.expr] = []
+        for piece in node.values:
+            match piece:
+                case ast.FormattedValue(value, -1, None):
+                    pieces.append(value)
+                case ast.Constant():
+                    pieces.append(piece)
+                case _:
+                    return node
+        return ast.copy_location(_step("text", *pieces), node)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+        """What is formatted; how is said by a text of its own form."""
+        node.value = self.visit(node.value)
+        return node
+
     def visit_List(self, node: ast.List) -> Any:
         """``[a, *xs, b]``."""
         self.generic_visit(node)
@@ -124,7 +143,7 @@ class Expressions(ast.NodeTransformer):
     visit_SetComp = visit_DictComp = visit_GeneratorExp  # type: ignore[assignment]
 
 
-_ITEMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp)
+_ITEMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp, ast.JoinedStr)
 
 
 def _has_bounds(index: ast.expr) -> bool:

@@ -24,6 +24,7 @@ from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
 from entrepot.exporters.torch.rewriting.sequences import Span, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.substitution import substitute
+from entrepot.exporters.torch.rewriting.texts import text
 from entrepot.exporters.torch.rewriting.trees import NUMBERS, UNDEFINED, UnlikeError
 from entrepot.exporters.torch.upstream import FakeTensor
 
@@ -50,6 +51,7 @@ __all__ = [
     "state",
     "store",
     "substitute",
+    "text",
 ]
 
 

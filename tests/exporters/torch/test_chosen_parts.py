@@ -39,6 +39,34 @@ class OfEachKind(Three):
         return out
 
 
+class Named(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = nn.ModuleDict({f"part_{at}": nn.Linear(4, 2) for at in (2, 0, 1)} | {"part_x": nn.Linear(4, 2)})
+        self.numbered = nn.ModuleDict({str(at): nn.Linear(4, 2) for at in range(3)})
+        self.layer0, self.layer1, self.layer2 = (nn.Linear(4, 2) for _ in range(3))
+
+
+class ByName(Named):
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:
+        out = torch.zeros(x.shape[0], 2)
+        for kind in at.unique():
+            rows = torch.where(at == kind)[0]
+            out.index_add_(0, rows, self.parts[f"part_{kind}"](x[rows]))
+        return out
+
+
+class ByText(Named):
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:
+        first = str(int(at[0]))
+        return self.numbered[first](x) + self.parts["part_" + first](x)
+
+
+class ByAttribute(Named):
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:
+        return getattr(self, f"layer{at.max().item()}")(x)
+
+
 class Function(nn.Module):
     def forward(self, x: Tensor, at: Tensor) -> Tensor:
         return (torch.relu, torch.tanh, torch.neg)[at.sum() % 3](x)
@@ -57,7 +85,7 @@ class Attention(nn.Module):
         return self.attention(rows, rows, rows, need_weights=False)[0]
 
 
-@pytest.mark.parametrize("kind", [ByItem, ByRow, OfEachKind, Function, Attention])
+@pytest.mark.parametrize("kind", [ByItem, ByRow, OfEachKind, ByName, ByText, ByAttribute, Function, Attention])
 def test_what_values_choose_is_followed(kind: Callable[[], nn.Module]) -> None:
     torch.manual_seed(0)
     module = kind().eval()
@@ -69,3 +97,13 @@ def test_what_values_choose_is_followed(kind: Callable[[], nn.Module]) -> None:
             expected = module(x, chosen).numpy()
         found = session.run({"x": x.numpy(), "at": chosen.numpy()})
         np.testing.assert_allclose(next(iter(found.values())), expected, rtol=1e-4, atol=1e-5)
+
+
+class Elsewhere(Named):
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:
+        return {"layer0": x, "layer1": -x, "layer2": 2 * x}[f"layer{at.max().item()}"]
+
+
+def test_a_text_that_is_not_known_decides_nothing() -> None:
+    with pytest.raises(ep.ConversionError):
+        ep.export(Elsewhere().eval(), (torch.randn(4, 4), torch.tensor([1, 0, 2, 1])), progress=False)
