@@ -8,7 +8,16 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Leading, Lengthened, Piled, Stacked, Trailing
+from entrepot.exporters.torch.rewriting.lists import (
+    Columns,
+    Grown,
+    Leading,
+    Lengthened,
+    Piled,
+    Stacked,
+    Tracked,
+    Trailing,
+)
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Place, Rest, UnlikeError
 
@@ -67,6 +76,27 @@ def uneven(found: Any, like: torch.Tensor, axes: Sequence[int]) -> UnlikeError:
     if items is None or len(axes) > 1 or not all(isinstance(item, torch.Tensor) for item in items):
         return UnlikeError(message)
     return ListError(message, found, functools.partial(Lengthened.of, items, like, axes[0]))
+
+
+def lopsided(found: Any, like: torch.Tensor, *, uneven: bool) -> UnlikeError:
+    """A list is given an item in one arm of a branch alone: its items are kept in one tensor.
+
+    Args:
+        found: The list, as it is outside.
+        like: The item.
+        uneven: Whether items are of other sizes along their first axis.
+    """
+
+    def form(items: Any) -> Any:
+        items = list(list.__iter__(items))
+        return Lengthened.of(items, like, 0) if uneven else Piled.of(items, like)
+
+    origin = found
+    while isinstance(origin, Tracked) and origin.origin is not None:
+        origin = origin.origin
+    if not isinstance(origin, list):
+        return UnlikeError("one arm gives an item to a list, and the other does not")
+    return ListError("one arm gives an item to a list, and the other does not", origin, functools.partial(form, origin))
 
 
 class Links:

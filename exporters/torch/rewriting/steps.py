@@ -16,10 +16,11 @@ from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
 from entrepot.exporters.torch.rewriting.environment import expression, hint, known
-from entrepot.exporters.torch.rewriting.links import piled, whole
-from entrepot.exporters.torch.rewriting.lists import Grown, Piled, Tracked, Trailing
+from entrepot.exporters.torch.rewriting.links import ListError, piled, whole
+from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.loops import loop
-from entrepot.exporters.torch.rewriting.part import State
+from entrepot.exporters.torch.rewriting.masked import beside_mask
+from entrepot.exporters.torch.rewriting.part import State, inside
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
 from entrepot.exporters.torch.rewriting.sequences import Span, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
@@ -64,6 +65,11 @@ def _not_followed(what: str, variables: State, line: int, error: UnlikeError) ->
     return NotFollowedError(f"the {what} at {variables.place(line)} cannot be put into a graph: {error}")
 
 
+def _passed_on(error: UnlikeError) -> bool:
+    """Whether a block around this one may keep the list that is meant in another form."""
+    return isinstance(error, ListError) and inside()
+
+
 def state(get: Any, put: Any, names: tuple[str, ...], inner: tuple[str, ...]) -> State:
     """The variables of a part of a function."""
     return State(get, put, names, frozenset(inner))
@@ -90,7 +96,7 @@ def settled(test: Any) -> Any:
         return (test if test.dtype is torch.bool else test != 0).reshape(())
     if isinstance(test, Grown):
         return bool(test.items)
-    if isinstance(test, Trailing | Piled):
+    if isinstance(test, Trailing | Piled | Lengthened):
         return settled(test.count)
     if isinstance(test, Tracked):
         test.look()
@@ -128,6 +134,8 @@ def _both(what: str, test: Any, ways: tuple[Any, Any], variables: State, line: i
     try:
         return graph_branch(test, ways, variables, line, returns=returns)
     except UnlikeError as error:
+        if _passed_on(error):
+            raise
         if by_size:
             return ways[0]() if test else ways[1]()
         raise _not_followed(what, variables, line, error) from error
@@ -193,6 +201,8 @@ def _over(items: Unfinished, body: Any, left: Any, variables: State, line: int, 
     try:
         loop(variables, body, line, items=items, going=going, starts=starts, give_up=alone)
     except UnlikeError as error:
+        if _passed_on(error):
+            raise
         if alone:
             raise _not_followed("loop", variables, line, error) from error
         body(items.at(0))  # the first time differs: the variables have no values, or others, before it
@@ -203,6 +213,8 @@ def _over(items: Unfinished, body: Any, left: Any, variables: State, line: int, 
         try:
             loop(variables, body, line, items=items.sliced(slice(1, None)), going=going, starts=starts)
         except UnlikeError as second:
+            if _passed_on(second):
+                raise
             raise _not_followed("loop", variables, line, second) from second
 
 
@@ -210,6 +222,8 @@ def _loop(variables: State, body: Any, line: int, *, going: Any, starts: Any) ->
     try:
         loop(variables, body, line, going=going, starts=starts)
     except UnlikeError as error:
+        if _passed_on(error):
+            raise
         raise _not_followed("loop", variables, line, error) from error
 
 
@@ -223,7 +237,10 @@ def item(target: Any, index: Any) -> Any:
         return element(target, index)
     if isinstance(target, Trailing) and not (isinstance(index, int) and index == target.place):
         raise piled(target)
-    return target[_beside_tensors(index)] if isinstance(target, torch.Tensor) else target[index]
+    if not isinstance(target, torch.Tensor):
+        return target[index]
+    target, index = beside_mask(target, index)
+    return target[_beside_tensors(index)]
 
 
 def cut(target: Any, bounds: Any) -> Any:
@@ -256,8 +273,11 @@ def store(target: Any, index: Any, value: Any) -> None:
     plain = all(part is None or part is ... or isinstance(part, int | slice | torch.SymInt) for part in parts)
     if isinstance(target, torch.Tensor) and plain and any(isinstance(part, torch.SymInt) for part in parts):
         target[index].copy_(value if isinstance(value, torch.Tensor) else as_tensor(value))
+    elif isinstance(target, torch.Tensor):
+        target, index = beside_mask(target, index)
+        target[_beside_tensors(index)] = value
     else:
-        target[_beside_tensors(index) if isinstance(target, torch.Tensor) else index] = value
+        target[index] = value
 
 
 def listed(items: Any, function: Callable[[Any], Any], variables: State, line: int) -> Any:
