@@ -329,6 +329,14 @@ class Grown(Unfinished):
             return turned
         return super().__getitem__(index)
 
+    def __setitem__(self, index: Any, item: Any) -> None:
+        tensor = self.stacked().clone()
+        value = torch.as_tensor(item)
+        if isinstance(index, slice) or value.dtype != tensor.dtype or [*value.shape] != [*tensor.shape[1:]]:
+            raise TypeError("an item of another kind takes the place of one in a list that a loop has made")
+        tensor.select(0, index).copy_(value)
+        self.items = [Stacked(tensor)]
+
     def __add__(self, other: Any) -> Grown:
         return Grown(*self.items, *(other.items if isinstance(other, Grown) else other))
 

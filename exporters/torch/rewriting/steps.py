@@ -280,27 +280,34 @@ def store(target: Any, index: Any, value: Any) -> None:
         target[index] = value
 
 
-def listed(items: Any, function: Callable[[Any], Any], variables: State, line: int) -> Any:
-    """``[f(x) for x in items]``."""
-    return listed_flat(items, lambda item: [function(item)], variables, line)
+def listed(items: Any, function: Callable[..., Any], variables: State, line: int, *around: Any) -> Any:
+    """``[f(x) for x in items]``; see ``listed_flat``."""
+    return listed_flat(items, lambda *values: [function(*values)], variables, line, *around)
 
 
-def listed_flat(items: Any, function: Callable[[Any], Any], variables: State, line: int) -> Any:
-    """``[y for x in items for y in f(x)]``."""
+def listed_flat(items: Any, function: Callable[..., Any], variables: State, line: int, *around: Any) -> Any:
+    """``[y for x in items for y in f(x)]``.
+
+    Args:
+        items: What it runs over.
+        function: Is called with an item, and what ``around`` holds.
+        variables: Those of the function that are mentioned.
+        line: Where it is.
+        around: The items of lists around this one, which are variables of these alone.
+    """
     if isinstance(items, torch.Tensor):
         items = callee(torch.unbind)(items)
     items = whole(items)
     if not isinstance(items, Unfinished) or isinstance(items.length, int):
-        return [each for item in items for each in function(item)]
-    made: list[Any] = []
-    cell = [made]
+        return [each for item in items for each in function(item, *around)]
+    held: list[Any] = [[], *around]
 
     def put(values: tuple[Any, ...]) -> None:
-        (cell[0],) = values
+        held[:] = values
 
-    both = variables.with_more([""], lambda: (cell[0],), put)
-    _over(items, lambda item: cell[0].extend(function(item)), None, both, line)
-    return cell[0]
+    both = variables.with_more([""] * len(held), lambda: tuple(held), put)
+    _over(items, lambda item: held[0].extend(function(item, *held[1:])), None, both, line)
+    return held[0]
 
 
 def spread(*pieces: Any) -> Any:
