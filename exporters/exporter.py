@@ -65,6 +65,13 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
         self.source = source
 
 
+class StructureRefusal(Refusal):
+    """A model takes these inputs, but its results are others than a graph can have."""
+
+    def __init__(self) -> None:
+        super().__init__(TypeError("the structure or the rank of the results changes with the size"))
+
+
 class Required(NamedTuple):
     """A truth that a graph computes and that has to be as it was: where it is decided by, and which it was."""
 

@@ -87,6 +87,7 @@ def _refused(prober: Prober, axis: Axis) -> Fixed:
     """How the module refuses another size of an axis that it does not allow to vary."""
     sizes = prober.fresh_sizes(prober.size(axis))
     refusal = next((found for size in sizes if (found := prober.takes({axis: size})) is not None), None)
+    refusal = prober.clashes.get(axis) or refusal
     return Fixed(REFUSED) if refusal is None else Fixed(REFUSED, str(refusal), refusal.source)
 
 

@@ -19,6 +19,10 @@ Feeds: TypeAlias = Mapping[str, Any]
 """Input name to array (a list of arrays for a sequence input)."""
 
 
+_LEAST_SHARE = 2.0**-8
+"""About what a value drawn between two takes of either at least: less is lost in rounding, which makes values equal."""
+
+
 def resize(array: np.ndarray, axis: int, size: int, rng: np.random.Generator) -> np.ndarray:
     """The same kind of values with one axis at another size.
 
@@ -69,14 +73,17 @@ def vary(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _vary_floats(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     values = array.reshape(-1)
-    one, other = (values[rng.integers(0, values.size, values.size)] for _ in range(2))
+    first = rng.integers(0, values.size, values.size)
+    second = (first + rng.integers(1, max(values.size, 2), values.size)) % values.size  # of one value with itself, ties
+    one, other = values[first], values[second]
     wide = np.complex128 if array.dtype.kind == "c" else np.float64
     if bool((values == values[0]).all()):
         level = max(float(np.abs(values[0].astype(wide))), 1.0)
         mixed: np.ndarray = one.astype(wide) + 0.1 * level * rng.standard_normal(values.size)
     elif bool(np.isfinite(values.astype(wide)).all()):
         # mostly near one of the two, so that the spread is close to that of the array
-        share = rng.beta(0.3, 0.3, values.size)
+        least = _LEAST_SHARE * rng.uniform(0.5, 1.5, values.size)
+        share = least + (1 - 2 * _LEAST_SHARE) * rng.beta(0.3, 0.3, values.size)
         mixed = share * one.astype(wide) + (1 - share) * other.astype(wide)
     else:
         mixed = one  # nothing lies between a number and infinity

@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from entrepot.exporters.arrays import Array, Arrays
+from entrepot.exporters.axes.clashing import without_clashing
 from entrepot.exporters.axes.gaps import with_gaps
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
 from entrepot.exporters.axes.multiples import beside_square, sizes_around, smallest_step, squares_around
@@ -24,7 +25,7 @@ from entrepot.exporters.axes.related import may_be_related, related_groups
 from entrepot.exporters.axes.relations import Relation, derived_groups, merged
 from entrepot.exporters.axes.telling import Telling
 from entrepot.exporters.axes.together import free_groups
-from entrepot.exporters.exporter import Callee, Refusal
+from entrepot.exporters.exporter import Callee, Refusal, StructureRefusal
 from entrepot.exporters.structure import Flat, same_structure
 
 _MOST_ELEMENTS = 1 << 24
@@ -44,6 +45,7 @@ class Prober:
         sample: The flat sample as it was given.
         base: What trials change.
         relations: What follows from what: whatever is tried, these axes follow.
+        clashes: Axes that vary alone but not beside each other, with how the model refuses that.
     """
 
     def __init__(self, callee: Callee, tensors: Sequence[Array], result: Flat) -> None:
@@ -52,6 +54,7 @@ class Prober:
         self.base = list(tensors)
         self.result = result
         self.relations: list[Relation] = []
+        self.clashes: Mapping[Axis, Refusal] = {}
         self._open: list[Axis] | None = None
         self._totals: list[str] = []
         self._telling = Telling(callee.arrays)
@@ -74,6 +77,8 @@ class Prober:
         groups = free_groups(self)
         if may_be_related(self, groups):
             groups = related_groups(self, groups)
+        if len(self.result.tensors) > 1:
+            groups, self.clashes = without_clashing(self, groups)
         return derived_groups(self.relations, groups, self.sizes)
 
     def start_from(self, tensors: Sequence[Array]) -> None:
@@ -182,7 +187,7 @@ class Prober:
             return refusal
         if self._comparable(result):
             return None
-        return Refusal(TypeError("the structure or the rank of the results changes with the size"))
+        return StructureRefusal()
 
     def fresh_sizes(self, size: int, taken: Iterable[int] = (), step: int = 1) -> list[int]:
         """Up to two larger and two smaller sizes, whole steps away; none of them happens to occur in the sample."""

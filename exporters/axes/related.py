@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from entrepot.exporters.axes.groups import Axis, Group, settled
 from entrepot.exporters.axes.ones import enlarge_ones
 from entrepot.exporters.axes.relations import Relation, derived_groups, disproved
-from entrepot.exporters.axes.steps import multiple_relations, stepped_relations
+from entrepot.exporters.axes.steps import beyond_relations, multiple_relations, stepped_relations
 from entrepot.exporters.axes.together import free_groups, grows_freely, shrinks
 
 if TYPE_CHECKING:
@@ -42,17 +42,17 @@ def related_groups(prober: Prober, groups: list[Group]) -> list[Group]:
     before, enlarged = {axis for group in groups for axis in group.axes}, prober.base
     ones = {axis for axis in prober.open_axes if prober.size(axis) == 1}
     varying = before - ones  # a size of 1 meets any other
-    prober.start_from(prober.sample)
-    suggested = _suggested(prober, groups, varying)
-    prober.relations = _stepped(prober, groups) if suggested is None else suggested or _multiples(prober, groups)
-    if prober.relations and _without_ones(prober):  # a size of 1 often means another path
-        prober.relations = _suggested(prober, groups, varying) or prober.relations
-    while prober.relations:
-        related = free_groups(prober)
-        wrong = disproved(prober.relations, related, before, prober.sizes)
-        if not wrong:
-            return related
-        prober.relations = [relation for relation in prober.relations if relation not in wrong]
+    for guesses in (_suggested_or_stepped, _multiples, _beyond):
+        prober.start_from(prober.sample)
+        prober.relations = guesses(prober, groups, varying)
+        if prober.relations and _without_ones(prober):  # a size of 1 often means another path
+            prober.relations = _suggested(prober, groups, varying) or prober.relations
+        while prober.relations:
+            related = free_groups(prober)
+            wrong = disproved(prober.relations, related, before, prober.sizes)
+            if not wrong:
+                return related
+            prober.relations = [relation for relation in prober.relations if relation not in wrong]
     prober.start_from(enlarged)
     return groups
 
@@ -81,6 +81,12 @@ def _suggested(prober: Prober, groups: Sequence[Group], varying: AbstractSet[Axi
     return found
 
 
+def _suggested_or_stepped(prober: Prober, groups: Sequence[Group], varying: AbstractSet[Axis]) -> list[Relation]:
+    """What the source says, or what changing sizes in step shows, where it has nothing to say."""
+    found = _suggested(prober, groups, varying)
+    return _stepped(prober, groups) if found is None else found
+
+
 def _stepped(prober: Prober, groups: Sequence[Group]) -> list[Relation]:
     """The relations that changing sizes in step shows, among axes that do not vary freely by themselves."""
     loose = [group for group in groups if len(group.axes) == 1 or {axis for _, axis in group.axes} == {0}]
@@ -88,13 +94,20 @@ def _stepped(prober: Prober, groups: Sequence[Group]) -> list[Relation]:
     return stepped_relations(prober, [axis for axis in prober.candidates() if axis not in free])
 
 
-def _multiples(prober: Prober, groups: Sequence[Group]) -> list[Relation]:
+def _multiples(prober: Prober, groups: Sequence[Group], _: AbstractSet[Axis]) -> list[Relation]:
     """Axes whose sizes are multiples of others: of ``view(beams, -1)``, the source says nothing.
 
     One that may only grow may be read at places up to a size that follows.
     """
     free = frozenset[Axis]().union(*(group.axes for group in groups if group.step == 1 and shrinks(prober, group)))
     return multiple_relations(prober, [axis for axis in prober.candidates() if axis not in free])
+
+
+def _beyond(prober: Prober, groups: Sequence[Group], varying: AbstractSet[Axis]) -> list[Relation]:
+    """Axes that may grow alone, and have to where others do: of ``x[length : length + 2]``, sources say nothing."""
+    growing = [group for group in groups if len(group.axes) == 1 and not shrinks(prober, group)]
+    stuck = [axis for axis in prober.candidates() if axis not in varying]
+    return beyond_relations(prober, stuck, [axis for group in growing for axis in group.axes])
 
 
 def tied_groups(prober: Prober, groups: Sequence[Group]) -> list[Group] | None:

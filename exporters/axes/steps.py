@@ -62,6 +62,25 @@ def multiple_relations(prober: Prober, axes: Sequence[Axis]) -> list[Relation]:
     return found
 
 
+def beyond_relations(prober: Prober, stuck: Sequence[Axis], growing: Sequence[Axis]) -> list[Relation]:
+    """Axes that others may grow only along with, by as much: what is read beyond the end of a length.
+
+    Args:
+        prober: Tries sizes.
+        stuck: Axes that do not vary by themselves.
+        growing: Those that may be larger than they are, but not smaller: the rest of them may not be read.
+    """
+    found: list[Relation] = []
+    for large, small in itertools.product(_units(prober, growing), _units(prober, stuck)):
+        size, rest = prober.size(small[0]), prober.size(large[0]) - prober.size(small[0])
+        larger = [fresh for fresh in prober.fresh_sizes(size) if fresh > size]
+        tried = (dict.fromkeys(small, fresh) | dict.fromkeys(large, fresh + rest) for fresh in larger)
+        if rest > 0 and len(larger) == 2 and all(prober.takes(sizes) is None for sizes in tried):
+            relation = _made(large, f"{axis_word(small[0])} + {rest}")
+            found += [] if relation is None or _is_part_of(relation, found) else [relation]
+    return found
+
+
 def _of_size(prober: Prober, small: _Unit, large: _Unit, factor: int) -> _Unit | None:
     """What is the factor itself: a grid of 3 by 4 has 4 * 3 tokens, and one of 3 by 5 has 15."""
     units = (unit for unit in _units(prober, prober.candidates()) if not set(unit) & {*small, *large})

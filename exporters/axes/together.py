@@ -34,17 +34,30 @@ def free_groups(prober: Prober) -> list[Group]:
     return sorted([*groups, *alone.values()], key=lambda group: min(group.axes))
 
 
-def bound_groups(prober: Prober, group: Group, groups: Sequence[Group]) -> list[Group] | None:
+def bound_groups(prober: Prober, group: Group, groups: Sequence[Group], *, alike: bool = False) -> list[Group] | None:
     """Groups in which ``group`` varies with others that now have its size, if the model accepts that.
 
-    A model that skips a mask of ones accepts one of any batch size; its graph does not.
+    A model that skips a mask of ones accepts one of any batch size; its graph does not. Those at the same place of
+    other tensors come first: as many heads as rows in a batch are an accident.
+
+    Args:
+        prober: Knows what the model accepts.
+        group: What is not to vary alone.
+        groups: All of them.
+        alike: Whether none but those at the same place will do.
     """
     size = prober.size(min(group.axes))
     free = [other for other in groups if other is not group and other.formula is None]
     others = [other for other in free if prober.size(min(other.axes)) == size]
-    axes = group.axes.union(*(other.axes for other in others))
-    if group.formula is not None or not others:
+    near = [other for other in others if not _places(other).isdisjoint(_places(group))]
+    if group.formula is not None:
         return None
+    bound = _bound(prober, group, near, groups) if near else None
+    return bound if bound or alike or len(near) == len(others) else _bound(prober, group, others, groups)
+
+
+def _bound(prober: Prober, group: Group, others: Sequence[Group], groups: Sequence[Group]) -> list[Group] | None:
+    axes = group.axes.union(*(other.axes for other in others))
     first = min([group, *others], key=lambda each: min(each.axes))
     together = prober.group(axes, first.symbol, required=any(each.required for each in (group, *others)))
     if together is None:
@@ -52,6 +65,10 @@ def bound_groups(prober: Prober, group: Group, groups: Sequence[Group]) -> list[
     together.automatic = any(each.automatic for each in (group, *others))
     together.bounds |= {"max": min(most)} if (most := [*filter(None, map(_most, (group, *others)))]) else {}
     return [together if each is first else each for each in groups if each is first or each not in (group, *others)]
+
+
+def _places(group: Group) -> set[int]:
+    return {axis for _, axis in group.axes}
 
 
 def grows_freely(prober: Prober, group: Group) -> bool:
@@ -117,13 +134,22 @@ def _led(prober: Prober, stuck: list[Axis], tolerant: list[Axis]) -> list[Group]
         together = next((axes for axes in choices if _grows(prober, stuck, [*axes, *tolerant])), None)
         if together is None:
             break
-        positions = {axis for _, axis in together}
-        likeliest_last = sorted(tolerant, key=lambda axis: axis[1] in positions)  # what comes first is dropped first
-        needed = minimal([*likeliest_last, *together], functools.partial(_grows, prober, stuck))
+        needed = _needed(prober, stuck, together, tolerant)
         groups += filter(None, [prober.group(needed)])
         stuck = [axis for axis in stuck if axis not in needed]
         tolerant = [axis for axis in tolerant if axis not in needed]
     return groups
+
+
+def _needed(prober: Prober, stuck: list[Axis], together: list[Axis], tolerant: list[Axis]) -> list[Axis]:
+    """As few of some axes as can grow together: of a square, height and width need not."""
+    positions = {axis for _, axis in together}
+    likeliest_last = sorted(tolerant, key=lambda axis: axis[1] in positions)  # what comes first is dropped first
+    needed = minimal([*likeliest_last, *together], functools.partial(_grows, prober, stuck))
+    left = [axis for axis in together if axis in needed]
+    if len(left) == len(together):
+        return needed
+    return _needed(prober, stuck, left, [axis for axis in tolerant if axis in needed])
 
 
 def _joined(prober: Prober, stuck: list[Axis], groups: list[Group]) -> list[Group]:

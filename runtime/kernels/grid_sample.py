@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from entrepot.runtime.kernels.precision import narrow, widen
 from entrepot.runtime.kernels.table import shared
 
 _CUBIC_A = -0.75
+
+_Tap: TypeAlias = tuple[Array, Array | None, Array | None]
+"""Along one axis: an index as a float, its weight, and whether it is one at all; what is not adds nothing."""
 
 
 @shared("GridSample", 22)
@@ -59,10 +63,8 @@ def _pixels(xp: Backend, x: Array, size: int, align_corners: int) -> Array:
     return ((x + one) * xp.scalar(size, like=x) - one) * half
 
 
-def _taps(
-    xp: Backend, at: Array, size: int, mode: str, padding_mode: str, align_corners: int
-) -> list[tuple[Array, Array | None]]:
-    """(index as a float, weight) pairs along one axis."""
+def _taps(xp: Backend, at: Array, size: int, mode: str, padding_mode: str, align_corners: int) -> list[_Tap]:
+    """What is read along one axis."""
     if mode == "nearest":
         return [_placed(xp, xp.rint(at), None, size, padding_mode, align_corners)]
     if mode == "linear":
@@ -77,7 +79,8 @@ def _taps(
     for offset in offsets:
         distance = xp.abs(at - base - xp.scalar(offset, like=at))
         weight = xp.scalar(1.0, like=at) - distance if mode == "linear" else _cubic(xp, distance, near=offset in (0, 1))
-        result.append(_placed(xp, base + xp.scalar(offset, like=at), weight, size, padding_mode, align_corners))
+        elsewhere = "zeros" if mode == "linear" else padding_mode  # which is folded already
+        result.append(_placed(xp, base + xp.scalar(offset, like=at), weight, size, elsewhere, align_corners))
     return result
 
 
@@ -92,16 +95,13 @@ def _cubic(xp: Backend, d: Array, *, near: bool) -> Array:
     return ((c(a) * d - c(5 * a)) * d + c(8 * a)) * d - c(4 * a)
 
 
-def _placed(
-    xp: Backend, at: Array, weight: Array | None, size: int, padding_mode: str, align_corners: int
-) -> tuple[Array, Array | None]:
-    """An index inside the input; outside, zero padding has weight 0 and the other modes read elsewhere."""
+def _placed(xp: Backend, at: Array, weight: Array | None, size: int, padding_mode: str, align_corners: int) -> _Tap:
+    """An index inside the input; outside, zero padding adds nothing and the other modes read elsewhere."""
     if padding_mode != "zeros":
         at = xp.rint(_folded(xp, at, size, padding_mode, align_corners))
-        return _clamped(xp, at, size), weight
+        return _clamped(xp, at, size), weight, None
     inside = (at >= xp.scalar(0.0, like=at)) & (at <= xp.scalar(size - 1, like=at))
-    one = xp.scalar(1.0, like=at) if weight is None else weight
-    return _clamped(xp, at, size), xp.where(inside, one, xp.scalar(0.0, like=at))
+    return _clamped(xp, at, size), weight, inside
 
 
 def _clamped(xp: Backend, at: Array, size: int) -> Array:
@@ -125,33 +125,38 @@ def _folded(xp: Backend, at: Array, size: int, padding_mode: str, align_corners:
     return _clamped(xp, into + xp.scalar(low, like=at), size)
 
 
-def _weighted_sum(
-    xp: Backend, flat: Array, axes: Sequence[Sequence[tuple[Array, Array | None]]], sizes: Sequence[int]
-) -> Array:
+def _weighted_sum(xp: Backend, flat: Array, axes: Sequence[Sequence[_Tap]], sizes: Sequence[int]) -> Array:
     """The sum over every combination of one tap per axis."""
     batch, channels = xp.shape(flat)[:2]
     total = None
     for combination in itertools.product(*axes):
-        index, weight = None, None
-        for (position, factor), size in zip(combination, sizes, strict=True):
+        index, weight, inside = None, None, None
+        for (position, factor, within), size in zip(combination, sizes, strict=True):
             whole = xp.astype(position, np.dtype(np.int64))
             index = whole if index is None else index * size + whole
             if factor is not None:
                 weight = factor if weight is None else weight * factor
+            if within is not None:
+                inside = within if inside is None else inside & within
         count = math.prod(xp.shape(index)[1:])
         picked = xp.take_along_axis(
             flat, xp.broadcast_to(xp.reshape(index, (batch, 1, count)), (batch, channels, count)), 2
         )
-        term = picked if weight is None else _weighed(xp, picked, xp.reshape(weight, (batch, 1, count)))
+        if weight is not None:
+            picked = _weighed(xp, picked, xp.reshape(weight, (batch, 1, count)))
+        term = picked if inside is None else _kept(xp, picked, xp.reshape(inside, (batch, 1, count)))
         total = term if total is None else total + term
     return total
 
 
 def _weighed(xp: Backend, picked: Array, weight: Array) -> Array:
-    """The product, in the wider of both types; 0 where the weight is zero, even if the value is NaN."""
-    dtype = np.result_type(xp.dtype(picked), xp.dtype(weight)) if xp.dtype(picked).kind != "O" else None
-    if dtype is None:
+    """The product, in the wider of both types; NaN and infinities count even where the weight is zero."""
+    dtype = np.result_type(xp.dtype(picked), xp.dtype(weight))
+    return xp.astype(picked, dtype) * xp.astype(weight, dtype)
+
+
+def _kept(xp: Backend, picked: Array, inside: Array) -> Array:
+    """Zero where nothing is read."""
+    if xp.dtype(picked).kind == "O":
         raise InputError("GridSample on strings needs padding_mode border or reflection and mode nearest")
-    picked, weight = xp.astype(picked, dtype), xp.astype(weight, dtype)
-    zero = xp.full((), 0, dtype)
-    return xp.where(weight == zero, zero, picked * weight)
+    return xp.where(inside, picked, xp.full((), 0, xp.dtype(picked)))

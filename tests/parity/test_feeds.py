@@ -265,3 +265,9 @@ def test_what_another_runtime_refuses_is_not_proposed_for_both():
     assert that_runs(model)["x"].shape[1] < 10
     assert that_runs(model, ("cpu", "onnxruntime"))["x"].shape[1] >= 10
     assert ep.to_torch(model).report.ok
+
+
+def test_vary_makes_no_two_values_equal(rng):
+    array = rng.standard_normal(100).astype(np.float32)
+    mixed = np.concatenate([array, *(feeds.vary(array, rng) for _ in range(10))])
+    assert len(np.unique(mixed)) == mixed.size

@@ -30,7 +30,7 @@ from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.messages import is_about_sizes, is_about_transforms, is_about_values
 from entrepot.exporters.torch.quantised.mode import quantised
 from entrepot.exporters.torch.rewriting.reading import named_weights
-from entrepot.exporters.torch.rewriting.stored import forget_stores, stores_begun
+from entrepot.exporters.torch.rewriting.stored import forget_stores, stores_begun, stores_put_back
 from entrepot.exporters.torch.rewriting.substitution import substitutions_solved
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
@@ -153,13 +153,15 @@ def export_flat(
     """
     with casts_followed(flat) as met:
         try:
-            return _exported(flat, tensors, dims, watch)
+            with stores_put_back(flat):
+                return _exported(flat, tensors, dims, watch)
         except MODEL_ERRORS:
             if not met.sizes:
                 raise
     if watch is not None:  # what it does with a size may need a number of Python
         watch.begin_again()
-    return _exported(flat, tensors, dims, watch)
+    with stores_put_back(flat):
+        return _exported(flat, tensors, dims, watch)
 
 
 def _exported(

@@ -314,10 +314,10 @@ def _fewer(
     tied = tied_groups(prober, groups)
     if tied is not None:
         return tied, []
-    for group in groups:
-        bound = bound_groups(prober, group, groups)
-        if bound is not None:
-            return bound, []
+    for alike in (True, False):
+        for group in groups:
+            if (bound := bound_groups(prober, group, groups, alike=alike)) is not None:
+                return bound, []
     free = [group for group in groups if group.formula is None]
     kept = free[:1] if len(free) > 1 else []
     if 1 < len(free) <= _MOST_ALONE:

@@ -11,6 +11,7 @@ import torch
 
 from entrepot.exporters.torch.rewriting.environment import as_in_sample, aside, environment, expression
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
+from entrepot.exporters.torch.rewriting.links import lopsided
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
 from entrepot.exporters.torch.rewriting.shapes import as_tensor, breaks, by_extreme, by_remainder, sizes_where, unified
@@ -131,9 +132,34 @@ class _Branch:
                     pairs += [(a, b, a.index) for a, b in paired(one, other)]
                     parts.append(one)
                 except UnlikeError:
+                    self._check_lists(outcomes, one, other)
                     parts.append(Rest(UNDEFINED))
         values = dataclasses.replace(first.parts[1], parts=tuple(parts))
         return dataclasses.replace(first, parts=(Rest(None), values)), pairs
+
+    def _check_lists(self, outcomes: Sequence[Outcome], *trees: Any) -> None:
+        """Have a list that one arm alone gives a tensor kept in another form.
+
+        Raises:
+            ListError: It is one.
+        """
+        if not all(isinstance(tree, Fork) and isinstance(tree.model, list) for tree in trees):
+            return
+        pairs = list(zip(outcomes, trees, strict=True))
+        owners = [outcome.copies.get(id(tree.model), (None, None))[1] for outcome, tree in pairs]
+        counts = [len(tree.parts) for tree in trees]
+        items = [_leaf(outcome, part) for outcome, tree in pairs for part in tree.parts]
+        like = next((item for item in reversed(items) if isinstance(item, torch.Tensor)), None)
+        if owners[0] is None or owners[0] is not owners[1] or counts[0] == counts[1] or like is None:
+            return
+        if not all(
+            isinstance(item, torch.Tensor) and item.dtype == like.dtype and item.dim() == like.dim() for item in items
+        ):
+            return
+        known = {*self.env.backed_var_to_val}
+        varying = [at for at, size in enumerate(like.shape) if expression(size).free_symbols - known]
+        if varying in ([], [0]):
+            raise lopsided(owners[0], like, uneven=bool(varying))
 
     @staticmethod
     def _is_unset(outcome: Outcome, tree: Any) -> bool:
@@ -210,6 +236,10 @@ class _Branch:
         if kept is not None and any(kept in outcome.written for outcome in outcomes):
             return self.leaves[kept].copy_(made)
         return outside(made, like)
+
+
+def _leaf(outcome: Outcome, tree: Any) -> Any:
+    return outcome.leaves[tree.index] if isinstance(tree, Place) else None
 
 
 def _call(arm: Callable[[], Any], _: Any) -> Any:

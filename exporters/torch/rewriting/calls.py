@@ -288,6 +288,8 @@ def _made(tensors: Any) -> Grown | None:
     if isinstance(tensors, Tracked):
         tensors.look()
     tensors = whole(tensors)
+    if isinstance(tensors, torch.Tensor):  # a list in a list that a loop has made: torch itself takes no tensor
+        return Grown(Stacked(tensors))
     if isinstance(tensors, Rows) and not isinstance(tensors, Numbers):
         return Grown(Stacked(tensors.tensor.movedim(tensors.axis, 0)))
     if isinstance(tensors, Part) and (made := _made(tensors.whole)) is not None:

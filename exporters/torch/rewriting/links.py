@@ -8,7 +8,16 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Leading, Lengthened, Piled, Stacked, Trailing
+from entrepot.exporters.torch.rewriting.lists import (
+    Columns,
+    Grown,
+    Leading,
+    Lengthened,
+    Piled,
+    Stacked,
+    Tracked,
+    Trailing,
+)
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Place, Rest, UnlikeError
 
@@ -69,6 +78,27 @@ def uneven(found: Any, like: torch.Tensor, axes: Sequence[int]) -> UnlikeError:
     return ListError(message, found, functools.partial(Lengthened.of, items, like, axes[0]))
 
 
+def lopsided(found: Any, like: torch.Tensor, *, uneven: bool) -> UnlikeError:
+    """A list is given an item in one arm of a branch alone: its items are kept in one tensor.
+
+    Args:
+        found: The list, as it is outside.
+        like: The item.
+        uneven: Whether items are of other sizes along their first axis.
+    """
+
+    def form(items: Any) -> Any:
+        items = list(list.__iter__(items))
+        return Lengthened.of(items, like, 0) if uneven else Piled.of(items, like)
+
+    origin = found
+    while isinstance(origin, Tracked) and origin.origin is not None:
+        origin = origin.origin
+    if not isinstance(origin, list):
+        return UnlikeError("one arm gives an item to a list, and the other does not")
+    return ListError("one arm gives an item to a list, and the other does not", origin, functools.partial(form, origin))
+
+
 class Links:
     """Which leaf after a run is which before, and which are new items of lists.
 
@@ -85,6 +115,8 @@ class Links:
         self.lists: dict[int, Any] = {}
         self._grown: dict[int, tuple[int, int]] = {}
         self._numbers: dict[int, list[bool]] = {}
+        self._several = set[int]()
+        """Those of the rows that hold several items each, which a loop in the body has made."""
         self._link(before.parts[0], after.parts[1])
 
     def _link(self, before: Any, after: Any) -> None:
@@ -119,10 +151,17 @@ class Links:
             ]
             added = added[0].parts
         for part in added:
-            if not isinstance(part, Place):
+            row = _stacked(part)
+            if not isinstance(row, Place):
                 raise UnlikeError("a list is given something else than tensors and numbers, or rows of these")
-            self.rows.append(part.index)
-            self.lists[part.index] = outside
+            if isinstance(part, Fork) and isinstance(part.model, Stacked):
+                self._several.add(row.index)
+            self.rows.append(row.index)
+            self.lists[row.index] = outside
+
+    def is_several(self, row: int) -> bool:
+        """Whether a row holds as many items as a loop in the body has made."""
+        return row in self._several
 
     def finished(self, tree: Any, leaves: list[Any]) -> Any:
         """The structure after the loop: what lists were given is stacked."""
@@ -139,10 +178,15 @@ class Links:
         if id(tree) in self._numbers:
             return self._columns(parts, leaves, self._numbers[id(tree)])
         front, new = self._grown[id(tree)]
-        rows = [leaves[part.index] for part in (parts[:front] or parts[-new:])]
+        places = [_stacked(part).index for part in (parts[:front] or parts[-new:])]
+        rows = [leaves[place] for place in places]
         if front:
             rows = [row.flip(0) for row in rows]
-        stack = rows[0] if new == 1 else torch.stack(rows, 1).flatten(0, 1)
+        if self._several.isdisjoint(places):
+            stack = rows[0] if new == 1 else torch.stack(rows, 1).flatten(0, 1)
+        else:
+            each = [row if at in self._several else row.unsqueeze(1) for at, row in zip(places, rows, strict=True)]
+            stack = torch.cat(each, 1).flatten(0, 1)
         leaves.append(stack)
         grown = Fork(Stacked(stack), (), (Place(len(leaves) - 1),))
         return Fork(Grown(), (), (grown, *parts[front:]) if front else (*parts[:-new], grown))
@@ -166,6 +210,16 @@ def _alike(before: Fork, after: Fork) -> bool:
     """Whether two containers are of one kind; lists may have been copied."""
     kinds = {list if isinstance(each.model, list) else type(each.model) for each in (before, after)}
     return len(kinds) == 1 and before.keys == after.keys and len(before.parts) == len(after.parts)
+
+
+def _stacked(item: Any) -> Any:
+    """Where the tensor goes that a loop has made of items; anything else as it is."""
+    if isinstance(item, Fork) and isinstance(item.model, Grown) and len(item.parts) == 1:
+        inner = item.parts[0]  # a list of its own
+        return _stacked(inner) if isinstance(inner, Fork) and isinstance(inner.model, Stacked) else item
+    if isinstance(item, Fork) and isinstance(item.model, Stacked):
+        return item.parts[0]
+    return item
 
 
 def _is_row(item: Any) -> bool:

@@ -20,13 +20,14 @@ class Tracked(list[Any]):
 
     Attributes:
         front: How many items were put at its beginning.
+        origin: As above.
     """
 
     front = 0
 
     def __init__(self, items: Iterable[Any] = (), origin: Any = None) -> None:
         super().__init__(items)
-        self._origin, self._read = origin, False
+        self.origin, self._read = origin, False
 
     @property
     def read(self) -> bool:
@@ -36,8 +37,8 @@ class Tracked(list[Any]):
     def look(self) -> None:
         """Note that somebody looks at what it holds."""
         self._read = True
-        if isinstance(self._origin, Tracked):
-            self._origin.look()
+        if isinstance(self.origin, Tracked):
+            self.origin.look()
 
     def insert(self, index: Any, item: Any) -> None:
         if index == 0:
@@ -84,6 +85,11 @@ class Growing(Parted):
     def __iadd__(self, items: Iterable[Any]) -> Self:
         self.extend(items)
         return self
+
+    def __add__(self, items: Iterable[Any]) -> Any:
+        longer = self.joined(self.parts())
+        longer.extend(items)
+        return longer
 
 
 class Trailing(Growing):
@@ -155,6 +161,11 @@ class Lengthened(Growing):
     def __init__(self, tensor: torch.Tensor, sizes: torch.Tensor, axis: int) -> None:
         self.tensor, self.sizes, self.axis = tensor, sizes, axis
 
+    @property
+    def count(self) -> Any:
+        """How many pieces there are."""
+        return self.sizes.shape[0]
+
     @classmethod
     def of(cls, items: Sequence[torch.Tensor], like: torch.Tensor, axis: int) -> Lengthened:
         """With what a list holds before the loop, and one of the pieces to come."""
@@ -201,7 +212,7 @@ class Piled(Growing):
     def of(cls, items: Sequence[torch.Tensor], like: torch.Tensor) -> Piled:
         """With what a list holds before the loop, and one of the items to come."""
         rows = [item.unsqueeze(0) for item in items]
-        return cls(torch.cat([torch.empty([0, *like.shape], dtype=like.dtype), *rows]))
+        return cls(torch.cat(rows) if rows else torch.empty([0, *like.shape], dtype=like.dtype))
 
     @property
     def count(self) -> Any:
@@ -317,6 +328,14 @@ class Grown(Unfinished):
             turned.reverse()
             return turned
         return super().__getitem__(index)
+
+    def __setitem__(self, index: Any, item: Any) -> None:
+        tensor = self.stacked().clone()
+        value = torch.as_tensor(item)
+        if isinstance(index, slice) or value.dtype != tensor.dtype or [*value.shape] != [*tensor.shape[1:]]:
+            raise TypeError("an item of another kind takes the place of one in a list that a loop has made")
+        tensor.select(0, index).copy_(value)
+        self.items = [Stacked(tensor)]
 
     def __add__(self, other: Any) -> Grown:
         return Grown(*self.items, *(other.items if isinstance(other, Grown) else other))

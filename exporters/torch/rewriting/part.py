@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -15,6 +16,13 @@ from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.stored import StoresError, stores_now
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Undefined, gather, spread
 from entrepot.exporters.torch.upstream import writes
+
+_INSIDE: ContextVar[bool] = ContextVar("_INSIDE", default=False)
+
+
+def inside() -> bool:
+    """Whether a block is being run: lists are copies of those outside then."""
+    return _INSIDE.get()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,11 +182,13 @@ class Part:
         values, more = gather(self.tree, leaves, copies=copies)
         before = self.state.get()
         self.state.put(values)
+        token = _INSIDE.set(True)
         try:
             returned = self.call(more)
             after: list[Any] = []
             return spread((returned, self._lasting(self.state.get())), after), after
         finally:
+            _INSIDE.reset(token)
             self.state.put(before)
 
     def _lasting(self, values: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -39,6 +39,7 @@ class Statements(Expressions):
         self._names = names
         self._mentions = mentions(function)
         self._count = 0
+        self._around: list[str] = []
 
     def visit_If(self, node: ast.If) -> Any:
         """A branch."""
@@ -135,18 +136,26 @@ class Statements(Expressions):
         original = copy.deepcopy(node)
         item = "_ep_item"
         names = sorted({each.id for each in ast.walk(generator.target) if isinstance(each, ast.Name)})
-        state = [name for name in names_in([ast.Expr(node)], self._names) if name not in names]
+        bound = {*names, *self._around}
+        state = [name for name in names_in([ast.Expr(node)], self._names) if name not in bound]
+        around = [name for name in self._around if name not in names and mentions(node)[name]]
+        outer, self._around = self._around, [*around, *names]
         element = self.visit(ast.copy_location(ast.ListComp(node.elt, inside), node) if inside else node.elt)
-        bound = ast.ListComp(
-            element, [ast.comprehension(generator.target, ast.Tuple([_load(item)], ast.Load()), [], 0)]
-        )
-        function = ast.Lambda(_arguments(item), ast.Subscript(bound, ast.Constant(0), ast.Load()))
+        self._around = outer
+        one = ast.ListComp(element, [ast.comprehension(generator.target, ast.Tuple([_load(item)], ast.Load()), [], 0)])
+        function = ast.Lambda(_arguments(item, *around), ast.Subscript(one, ast.Constant(0), ast.Load()))
         self._count += 1
         mark = self._count
         self.hoisted += self._accessors(mark, state)
         return _steps(
             "listed_flat" if inside else "listed",
-            [self.visit(generator.iter), function, self._state(mark, state, original), ast.Constant(node.lineno)],
+            [
+                self.visit(generator.iter),
+                function,
+                self._state(mark, state, original),
+                ast.Constant(node.lineno),
+                *map(_load, around),
+            ],
         )
 
     # --- pieces

@@ -16,10 +16,11 @@ from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
 from entrepot.exporters.torch.rewriting.environment import expression, hint, known
-from entrepot.exporters.torch.rewriting.links import piled, whole
-from entrepot.exporters.torch.rewriting.lists import Grown, Piled, Tracked, Trailing
+from entrepot.exporters.torch.rewriting.links import ListError, piled, whole
+from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.loops import loop
-from entrepot.exporters.torch.rewriting.part import State
+from entrepot.exporters.torch.rewriting.masked import beside_mask
+from entrepot.exporters.torch.rewriting.part import State, inside
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
 from entrepot.exporters.torch.rewriting.sequences import Span, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
@@ -66,6 +67,11 @@ def _not_followed(what: str, variables: State, line: int, error: UnlikeError) ->
     return NotFollowedError(f"the {what} at {variables.place(line)} cannot be put into a graph: {error}")
 
 
+def _passed_on(error: UnlikeError) -> bool:
+    """Whether a block around this one may keep the list that is meant in another form."""
+    return isinstance(error, ListError) and inside()
+
+
 def state(get: Any, put: Any, names: tuple[str, ...], inner: tuple[str, ...]) -> State:
     """The variables of a part of a function."""
     return State(get, put, names, frozenset(inner))
@@ -92,7 +98,7 @@ def settled(test: Any) -> Any:
         return (test if test.dtype is torch.bool else test != 0).reshape(())
     if isinstance(test, Grown):
         return bool(test.items)
-    if isinstance(test, Trailing | Piled):
+    if isinstance(test, Trailing | Piled | Lengthened):
         return settled(test.count)
     if isinstance(test, Tracked):
         test.look()
@@ -130,6 +136,8 @@ def _both(what: str, test: Any, ways: tuple[Any, Any], variables: State, line: i
     try:
         return graph_branch(test, ways, variables, line, returns=returns)
     except UnlikeError as error:
+        if _passed_on(error):
+            raise
         if by_size:
             return ways[0]() if test else ways[1]()
         raise _not_followed(what, variables, line, error) from error
@@ -195,6 +203,8 @@ def _over(items: Unfinished, body: Any, left: Any, variables: State, line: int, 
     try:
         loop(variables, body, line, items=items, going=going, starts=starts, give_up=alone)
     except UnlikeError as error:
+        if _passed_on(error):
+            raise
         if alone:
             raise _not_followed("loop", variables, line, error) from error
         body(items.at(0))  # the first time differs: the variables have no values, or others, before it
@@ -205,6 +215,8 @@ def _over(items: Unfinished, body: Any, left: Any, variables: State, line: int, 
         try:
             loop(variables, body, line, items=items.sliced(slice(1, None)), going=going, starts=starts)
         except UnlikeError as second:
+            if _passed_on(second):
+                raise
             raise _not_followed("loop", variables, line, second) from second
 
 
@@ -212,6 +224,8 @@ def _loop(variables: State, body: Any, line: int, *, going: Any, starts: Any) ->
     try:
         loop(variables, body, line, going=going, starts=starts)
     except UnlikeError as error:
+        if _passed_on(error):
+            raise
         raise _not_followed("loop", variables, line, error) from error
 
 
@@ -225,7 +239,10 @@ def item(target: Any, index: Any) -> Any:
         return element(target, index)
     if isinstance(target, Trailing) and not (isinstance(index, int) and index == target.place):
         raise piled(target)
-    return target[_beside_tensors(index)] if isinstance(target, torch.Tensor) else target[index]
+    if not isinstance(target, torch.Tensor):
+        return target[index]
+    target, index = beside_mask(target, index)
+    return target[_beside_tensors(index)]
 
 
 def cut(target: Any, bounds: Any) -> Any:
@@ -258,31 +275,41 @@ def store(target: Any, index: Any, value: Any) -> None:
     plain = all(part is None or part is ... or isinstance(part, int | slice | torch.SymInt) for part in parts)
     if isinstance(target, torch.Tensor) and plain and any(isinstance(part, torch.SymInt) for part in parts):
         target[index].copy_(value if isinstance(value, torch.Tensor) else as_tensor(value))
+    elif isinstance(target, torch.Tensor):
+        target, index = beside_mask(target, index)
+        target[_beside_tensors(index)] = value
     else:
-        target[_beside_tensors(index) if isinstance(target, torch.Tensor) else index] = value
+        target[index] = value
 
 
-def listed(items: Any, function: Callable[[Any], Any], variables: State, line: int) -> Any:
-    """``[f(x) for x in items]``."""
-    return listed_flat(items, lambda item: [function(item)], variables, line)
+def listed(items: Any, function: Callable[..., Any], variables: State, line: int, *around: Any) -> Any:
+    """``[f(x) for x in items]``; see ``listed_flat``."""
+    return listed_flat(items, lambda *values: [function(*values)], variables, line, *around)
 
 
-def listed_flat(items: Any, function: Callable[[Any], Any], variables: State, line: int) -> Any:
-    """``[y for x in items for y in f(x)]``."""
+def listed_flat(items: Any, function: Callable[..., Any], variables: State, line: int, *around: Any) -> Any:
+    """``[y for x in items for y in f(x)]``.
+
+    Args:
+        items: What it runs over.
+        function: Is called with an item, and what ``around`` holds.
+        variables: Those of the function that are mentioned.
+        line: Where it is.
+        around: The items of lists around this one, which are variables of these alone.
+    """
     if isinstance(items, torch.Tensor):
         items = callee(torch.unbind)(items)
     items = whole(items)
     if not isinstance(items, Unfinished) or isinstance(items.length, int):
-        return [each for item in items for each in function(item)]
-    made: list[Any] = []
-    cell = [made]
+        return [each for item in items for each in function(item, *around)]
+    held: list[Any] = [[], *around]
 
     def put(values: tuple[Any, ...]) -> None:
-        (cell[0],) = values
+        held[:] = values
 
-    both = variables.with_more([""], lambda: (cell[0],), put)
-    _over(items, lambda item: cell[0].extend(function(item)), None, both, line)
-    return cell[0]
+    both = variables.with_more([""] * len(held), lambda: tuple(held), put)
+    _over(items, lambda item: held[0].extend(function(item, *held[1:])), None, both, line)
+    return held[0]
 
 
 def spread(*pieces: Any) -> Any:

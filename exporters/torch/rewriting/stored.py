@@ -17,6 +17,7 @@ from entrepot.exporters.torch.rewriting.held import with_held
 from entrepot.exporters.torch.rewriting.links import ListError
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
 from entrepot.exporters.torch.running.contents import contents, is_kept, put_back
+from entrepot.exporters.torch.running.objects import HeldObjects
 
 _OWN = frozenset(vars(torch.nn.Module()))
 """What every module has: tables of weights, parts and hooks, which a capture may have exchanged."""
@@ -140,6 +141,23 @@ def stores_begun(flat: torch.nn.Module) -> Iterator[None]:
         yield
     finally:
         hook.remove()
+
+
+@contextlib.contextmanager
+def stores_put_back(flat: torch.nn.Module) -> Iterator[None]:
+    """Inside, a capture may store what it likes in the parts of ``flat``.
+
+    Afterwards, tensors without values must meet no other call: a comparison with their sizes would be one more
+    condition of the capture.
+    """
+    parts = [part for part in flat.modules() if part is not flat]
+    before = Stores(parts)
+    objects = HeldObjects(value for part in parts for name, value in vars(part).items() if name not in _OWN)
+    try:
+        yield
+    finally:
+        before.restore()
+        objects.restore()
 
 
 def stores_now() -> Stores | None:

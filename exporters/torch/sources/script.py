@@ -150,4 +150,15 @@ def translate_script(module: torch.jit.ScriptModule, call: Flat, groups: list[Gr
         ) from error
     if len(graph.graph.inputs) != len(inputs):  # arguments that are no tensors
         raise ConversionError("torch.onnx gives the TorchScript graph inputs that the sample has no tensors for")
+    _forget_carried(graph.graph)
     return graph
+
+
+def _forget_carried(graph: onnx_ir.Graph) -> None:
+    """Take the sizes from what loops carry: torch.onnx (2.13) says that all of one rank are alike."""
+    for node in onnx_ir.traversal.RecursiveGraphIterator(graph):
+        for attribute in node.attributes.values():
+            if node.op_type in ("Loop", "Scan") and attribute.type is onnx_ir.AttributeType.GRAPH:
+                for value in attribute.as_graph().inputs:
+                    if value.shape:
+                        value.shape = onnx_ir.Shape([None] * len(value.shape))

@@ -5,6 +5,7 @@ from torch import nn
 import entrepot as ep
 from entrepot.exporters.axes.groups import name_groups, resized
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.axes.together import bound_groups
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
@@ -157,3 +158,41 @@ def test_a_text_with_places_for_a_picture_may_be_longer():
     model = ep.export(Captions(), (ids, torch.arange(16.0).reshape(2, 2, 4)))
     assert model.inputs[0].shape == ("batch", "sequence")
     assert {"sequence=7", "sequence=12"} <= {run.label for run in model.report.runs if run.ok}
+
+
+def test_height_and_width_of_a_square_are_told_apart_where_places_are_read_from_another_map():
+    def peaks(heat, offsets):
+        at = heat.flatten(1).argmax(1)
+        return offsets.flatten(2).gather(2, at[:, None, None].expand(-1, offsets.shape[1], 1))
+
+    assert found(peaks, torch.randn(2, 1, 8, 8), torch.randn(2, 3, 8, 8)) == {
+        "batch": {"heat.0", "offsets.0"},
+        "heat_dim1": {"heat.1"},
+        "heat_dim2": {"heat.2", "offsets.2"},
+        "heat_dim3": {"heat.3", "offsets.3"},
+        "offsets_dim1": {"offsets.1"},
+    }
+
+
+def test_axes_that_change_the_structure_of_the_result_together_do_not_vary():
+    def rows(x, y, z):
+        return [a.sum() + b for a, b in zip(x, y, strict=False)], z * 2
+
+    assert found(rows, torch.randn(2, 3), torch.randn(2, 4), torch.randn(5)) == {
+        "x_dim1": {"x.1"},
+        "y_dim1": {"y.1"},
+        "batch": {"z.0"},
+    }
+
+
+def test_an_axis_is_linked_to_those_at_its_place_before_others_of_its_size():
+    module = Function(lambda x, y, z: (x.sum(2), y.sum(2), z))
+    call = flatten_call(Sample((torch.randn(2, 3, 2), torch.randn(5, 3, 2), torch.randn(2))), module.forward, TORCH)
+    with untouched(module) as state:
+        eager = Eager(module, call.tree, state)
+        prober = Prober(eager, call.tensors, eager.require_function(call.tensors))
+        groups = prober.find_groups()
+    heads = next(group for group in groups if (0, 2) in group.axes)
+    bound = bound_groups(prober, heads, groups)
+    assert bound is not None
+    assert {frozenset({(0, 2), (1, 2)}), frozenset({(0, 0)}), frozenset({(2, 0)})} <= {each.axes for each in bound}

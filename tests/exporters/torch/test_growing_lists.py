@@ -167,3 +167,41 @@ def test_lists_that_grow_are_followed_at_other_lengths(kind, sample, others):
             expected = tensors(module(given.clone()))
         for mine, theirs in zip(results(model, given), expected, strict=True):
             np.testing.assert_allclose(mine, theirs.numpy(), rtol=2e-4, atol=2e-5)
+
+
+def distances(x):
+    """Tables of Python's numbers, one in a list of lists, the other as it is filled."""
+    length, filled = x.shape[1], []
+    for row in range(length):
+        for column in range(length):
+            filled.append(abs(row - column))
+            filled.append(row + 1)
+    table = torch.tensor([[abs(row - column) + 0.5 for column in range(length)] for row in range(length)])
+    return x @ table, torch.tensor(filled).view(length, length, 2)
+
+
+def products(x):
+    """Lists of lists of tensors."""
+    made = [[x[:, one] * x[:, other] + one for other in range(x.shape[1])] for one in range(x.shape[1])]
+    rows = [torch.stack(row, -1) for row in made]
+    return torch.stack(rows, -2), torch.cat(rows, 1)
+
+
+def replaced(x):
+    """Items at both ends of a list take the place of others."""
+    made = []
+    for row in x:
+        made.append(row * 2)
+    made[0] = made[0] + 1
+    made[-1] = made[-1] * x.sum()
+    return torch.stack(made)
+
+
+@pytest.mark.parametrize("function", [distances, products, replaced])
+@pytest.mark.parametrize("sizes", [(4, 1, 6)])
+def test_lists_of_nested_loops_follow_other_lengths(function, sizes):
+    model = ep.export(function, x(3, sizes[0]) if function is not replaced else x(sizes[0], 3))
+    for size in sizes:
+        given = x(3, size) if function is not replaced else x(size, 3)
+        for mine, theirs in zip(results(model, given), tensors(function(given)), strict=True):
+            np.testing.assert_allclose(mine, theirs.numpy(), rtol=1e-5, atol=1e-6)

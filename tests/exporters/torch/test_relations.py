@@ -68,6 +68,17 @@ def vectors(*sizes):
     return tuple(random(size) for size in sizes)
 
 
+def rollout(x, known):
+    """A step for each row, and two more with what is known of the time after them; the first column stays apart."""
+    state = x.new_zeros(3)
+    for row in x:
+        state = torch.tanh(state + row)
+    for ahead in range(2):
+        row = torch.cat([state[None, :1], known[len(x) + ahead : len(x) + ahead + 1]], 1)
+        state = torch.tanh(state + row[0])
+    return state
+
+
 CASES = {
     "past and new": (Decoder(), decoder_call, [(2, 3, 5), (1, 1, 9), (3, 4, 1)], ("batch", "past + sequence")),
     "past and one": (Decoder(), decoder_call, [(1, 1, 5), (2, 3, 4), (1, 7, 1)], ("batch", "past + sequence")),
@@ -75,6 +86,12 @@ CASES = {
     "twice": (Function(lambda x, y: torch.cat([x, x]) + y), vectors, [(5, 10), (7, 14), (1, 2)], ("2*batch",)),
     "one more": (Function(lambda x, y: x * (y[1:] - y[:-1])), vectors, [(5, 6), (8, 9), (1, 2)], ("batch + 1",)),
     "one more than a loop takes": (Function(discounted), vectors, [(5, 6), (8, 9), (2, 3)], ("batch + 1",)),
+    "known beyond": (
+        Function(rollout),
+        lambda a, b: (random(a, 3), random(b, 2)),
+        [(4, 6), (7, 9), (1, 3)],
+        ("batch + 2",),
+    ),
     "product": (
         Function(lambda x, z, y: (x[:, None] * y).reshape(-1) + z),
         lambda a, b: (random(a), random(a * b), random(b)),

@@ -345,3 +345,23 @@ class NeverEmpty(nn.Module):
 def test_a_shape_of_nothing_with_a_size_to_find_does_not_end_the_process():
     with pytest.raises(ConversionError, match="a shape of -1 and 0 may mean any size"):
         ep.export(torch.jit.script(NeverEmpty()), X, progress=False)
+
+
+class TwoTables(nn.Module):
+    """Two tables of one rank, filled beside each other."""
+
+    def forward(self, x):
+        total, count = x.new_zeros(2, x.shape[0], x.shape[1]), x.new_zeros(1, 1, x.shape[1])
+        for at in range(x.shape[0]):
+            for to in range(x.shape[1]):
+                total[:, at:, to:] += x[at, to]
+                count[:, :, to:] += 1
+        return total, count
+
+
+def test_what_nested_loops_carry_is_not_said_to_be_alike() -> None:
+    model = ep.export(torch.jit.script(TwoTables().eval()), X)
+    module = ep.to_torch(model)
+    other = X[:2, :3].contiguous()
+    for one, expected in zip(module(other), TwoTables()(other), strict=True):
+        torch.testing.assert_close(one, expected)

@@ -175,3 +175,29 @@ def test_weights_that_carry_state_from_call_to_call_are_refused(how):
     with pytest.raises(ConversionError, match=r"parameters that forward writes to \(weight\)"):
         ep.export(module, torch.randn(2, 4), **how)
     assert torch.equal(module.weight, before)
+
+
+class KeptGrids(nn.Module):
+    """A grid for each map, kept in a list for maps of the same size."""
+
+    def __init__(self):
+        super().__init__()
+        self.grids = [torch.empty(0), torch.empty(0)]
+
+    def forward(self, first, second):
+        made = []
+        for at, map_ in enumerate((first, second)):
+            if self.grids[at].shape[:2] != map_.shape[1:]:
+                rows, columns = torch.arange(map_.shape[1]), torch.arange(map_.shape[2])
+                self.grids[at] = torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1)
+            made.append(map_[..., None] + self.grids[at])
+        return tuple(made)
+
+
+def test_what_a_capture_leaves_in_a_list_meets_no_other_call():
+    model = ep.export(KeptGrids(), (torch.randn(2, 6, 6), torch.randn(2, 3, 3)))
+    assert [isinstance(size, str) for spec in model.inputs for size in spec.shape] == [True] * 6
+    first, second = np.ones((1, 2, 3), np.float32), np.ones((1, 4, 5), np.float32)
+    made = list(ep.Session(model).run([first, second]).values())
+    for map_, result in zip((first, second), made, strict=True):
+        np.testing.assert_array_equal(result, map_[..., None] + np.moveaxis(np.indices(map_.shape[1:]), 0, -1))

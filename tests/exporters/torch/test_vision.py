@@ -61,3 +61,19 @@ def test_boxes_that_overlap_better_ones_are_left_out(kind):
         assert 1 <= len(expected[0]) < max(count, 2)
         for one, other in zip(found.values(), expected, strict=True):
             np.testing.assert_array_equal(one, other.numpy())
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_pixel_beside_a_whole_place_counts_with_weight_zero(padding, value):
+    def sampled(image, grid):
+        return nn.functional.grid_sample(image, grid, padding_mode=padding, align_corners=True)
+
+    places = torch.tensor([-1.5, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.25])
+    rows, columns = torch.meshgrid(places, places, indexing="ij")
+    grid = (torch.stack([columns, rows], -1) * 2 / 3 - 1)[None]
+    image = torch.arange(16.0).reshape(1, 1, 4, 4)
+    model = ep.export(sampled, (image, grid), dynamic=False)
+    image[0, 0, 1, 1] = image[0, 0, 3, 3] = value
+    found = ep.Session(model, providers=["cpu"]).run([image.numpy(), grid.numpy()])["output"]
+    np.testing.assert_allclose(found, sampled(image, grid).numpy(), rtol=1e-5)
