@@ -20,7 +20,7 @@ class Tracked(list[Any]):
 
     Attributes:
         front: How many items were put at its beginning.
-        origin: As above.
+        origin: The list that it is a copy of, if it is one.
     """
 
     front = 0
