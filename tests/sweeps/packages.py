@@ -73,7 +73,8 @@ def _manner(package: Package) -> str:
     manifest = package.manifest
     if not package.generates:
         return manifest.kind
-    slow = "one token of a prompt at a time" if manifest.step and "prefill" not in package.graphs else ""
+    at_once = f"{manifest.step} tokens" if manifest.step > 1 else "one token"
+    slow = f"{at_once} of a prompt at a time" if manifest.step and "prefill" not in package.graphs else ""
     return ", ".join(filter(None, (manifest.kind, slow if manifest.states else "without a cache")))
 
 
