@@ -154,8 +154,11 @@ def generated(model: torch.nn.Module, given: Mapping[str, Any], asked: Mapping[s
     from transformers import GenerationMixin
 
     generate: Any = GenerationMixin.generate  # some models bring one of their own, which does more
-    with torch.no_grad():
-        made = generate(model, **given, **asked)
+    try:
+        with torch.no_grad():
+            made = generate(model, **given, **asked)
+    except ImportError as error:  # a library that only its loop needs
+        raise ValueError(str(error)) from error
     if not isinstance(made, torch.Tensor):
         raise ValueError("what it generates is not tokens alone")  # noqa: TRY004 - as transformers refuses
     return made.numpy()

@@ -12,13 +12,14 @@ import pytest
 import torch
 
 import entrepot as ep
-from entrepot.exporters.transformers import export, verify
+from entrepot.exporters.transformers import export, upstream, verify
 from entrepot.exporters.transformers.verify import Case, compared
 from entrepot.runtime.generation.manifest import Manifest, State
 from entrepot.runtime.generation.package import Package
 from entrepot.runtime.generation.settings import Settings
+from tests.export_cases.generating import built
 from tests.exporters.transformers.test_plain_modules import TwoArguments
-from tests.sweeps.packages import _is_rounding, _manner
+from tests.sweeps.packages import _is_as_close, _is_rounding, _manner
 
 OURS, OTHERS = np.array([[1, 2, 3]]), np.array([[1, 2, 4]])
 
@@ -74,7 +75,7 @@ def judged(
 
 
 def raising(error: Exception) -> Callable[..., Any]:
-    def function(*_: Any) -> Any:
+    def function(*_: Any, **__: Any) -> Any:
         raise error
 
     return function
@@ -150,6 +151,16 @@ def test_results_as_close_to_doubles_as_the_model_are_rounding(error: float, cou
     assert not _is_rounding(model, {"x": x}, wanted, got | {"sum": got["sum"][:2]})
 
 
+def test_what_the_model_itself_computes_otherwise_in_doubles_is_no_evidence() -> None:
+    exact, got = np.array([0.2, 0.9]), np.array([0.5, 0.5], np.float32)
+    assert _is_as_close(got, np.array([0.9, 0.2], np.float32), exact)  # another order
+    assert not _is_as_close(got, np.array([0.2, 0.9], np.float32), exact)
+    assert not _is_as_close(got[:1], np.array([0.9, 0.2], np.float32), exact)
+    places, others = np.array([1, 0]), np.array([0, 1])
+    assert _is_as_close(others, places, others)
+    assert not _is_as_close(others, places, places)
+
+
 @pytest.mark.parametrize(
     ("manifest", "said"),
     [
@@ -162,3 +173,10 @@ def test_results_as_close_to_doubles_as_the_model_are_rounding(error: float, cou
 def test_a_sweep_says_what_steps_cost(manifest: Manifest, said: str) -> None:
     package: Any = SimpleNamespace(manifest=manifest, generates=manifest.kind != "forward", graphs={"decoder": None})
     assert said in _manner(package)
+
+
+def test_a_loop_that_wants_another_library_is_a_refusal_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = built("GPT2LMHeadModel")
+    monkeypatch.setattr(type(model), "_prepare_generation_config", raising(ImportError("pip install more")))
+    with pytest.raises(ValueError, match="pip install more"):
+        upstream.generated(model, {"input_ids": torch.ones(1, 2, dtype=torch.int64)}, {})
