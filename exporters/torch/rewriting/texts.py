@@ -50,11 +50,12 @@ class Text:
 
 def text(*pieces: Any) -> Any:
     """``f"before{number}after"``."""
-    unknown = [at for at, piece in enumerate(pieces) if not isinstance(piece, str) and _is_number(piece)]
+    unknown = [at for at, piece in enumerate(pieces) if isinstance(piece, Text) or _is_number(piece)]
     if len(unknown) != 1:
         return "".join(map(format, pieces))
-    before, after = pieces[: unknown[0]], pieces[unknown[0] + 1 :]
-    return Text(pieces[unknown[0]], "".join(map(format, before)), "".join(map(format, after)))
+    (at,) = unknown
+    found = pieces[at] if isinstance(pieces[at], Text) else Text(pieces[at])
+    return "".join(map(format, pieces[:at])) + found + "".join(map(format, pieces[at + 1 :]))
 
 
 def is_unknown(value: Any) -> bool:

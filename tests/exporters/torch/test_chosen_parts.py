@@ -52,7 +52,8 @@ class ByName(Named):
         out = torch.zeros(x.shape[0], 2)
         for kind in at.unique():
             rows = torch.where(at == kind)[0]
-            out.index_add_(0, rows, self.parts[f"part_{kind}"](x[rows]))
+            name = f"{kind}"
+            out.index_add_(0, rows, self.parts[f"part_{name}"](x[rows]))
         return out
 
 
