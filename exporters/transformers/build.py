@@ -60,6 +60,8 @@ class Building:
         if self.form.prefill:
             found["prefill"] = self._prefill()
         found["decoder"] = self._decoder(found.get("encoder"))
+        if self._begins_singly:
+            found |= self._prompt_at_once()
         return self._trimmed(found) if self._roles.encoder else found
 
     def _trimmed(self, graphs: dict[str, Model]) -> dict[str, Model]:
@@ -87,7 +89,33 @@ class Building:
             raise found
         return found
 
+    @property
+    def _begins_singly(self) -> bool:
+        """Whether a prompt goes token by token, as the model has it after a cache; before any, it takes more."""
+        return self.form.new == 1 and not self.form.bare and not self.form.prefill and not self._roles.has_encoder
+
+    def _prompt_at_once(self) -> dict[str, Model]:
+        """The graph of whole prompts, beside a decoder that takes them token by token; none if it cannot be captured.
+
+        It is made with its loops rewritten, as hardly any model without loops over tokens takes them one at a time.
+        """
+        given, axes = self._prompt()
+        source = ModuleSource(First(self.trials.called, self.form.layout).eval(), dict(given))
+        source.ways, source.sized, source.last = source.ways[1:2], [], []
+        self.options.tell("exporting the prompt")
+        try:
+            found = pipeline.export(source, replace(self.options, dynamic_shapes=_of_several(axes)))
+        except FAILURES as error:
+            self.options.tell(f"prompts go token by token: {error.message.splitlines()[0]}")
+            return {}
+        return {"prefill": found} if prompt_from(found) else {}
+
     def _prefill(self) -> Model:
+        given, axes = self._prompt()
+        return self._export("the prompt", First(self.trials.called, self.form.layout), given, axes)
+
+    def _prompt(self) -> tuple[Inputs, dict[str, Axes]]:
+        """A prompt with all that is given with it, and the axes that vary."""
         form, trials = self.form, self.trials
         mask = trials.mask(trials.prompt, left=True)
         given = trials.step_inputs(replace(form, capacity=0), mask[:, :0], trials.prompt, mask) | trials.others
@@ -97,7 +125,7 @@ class Building:
         varying = _of_source(trials.others)
         if self._roles.has_encoder and isinstance(varying, dict):
             axes |= varying
-        return self._export("the prompt", First(trials.called, form.layout), given, axes)
+        return given, axes
 
     def _decoder(self, encoder: Model | None) -> Model:
         form, trials = self.form, self.trials
@@ -207,6 +235,7 @@ class Building:
             anew=form.anew,
             constants=constants,
             step=self._most_at_once(graphs["decoder"]),
+            prompt_from=prompt_from(graphs["prefill"]) if self._begins_singly and "prefill" in graphs else 0,
             settings=settings,
             notes=notes,
             versions=versions(),
@@ -223,7 +252,25 @@ class Building:
         return min(bounds, default=0) if self._recurs else 0
 
 
+def _of_several(axes: Mapping[str, Axes]) -> dict[str, Any]:
+    """Axes as torch has them, of which those of tokens have room for more than one at the least."""
+    several = torch.export.Dim("sequence", min=_SEVERAL)
+    return {
+        name: {axis: several if word == "sequence" else word for axis, word in words.items()}
+        for name, words in axes.items()
+    }
+
+
+_SEVERAL = 2
+"""The shortest prompt that goes through its own graph where it may go token by token; for one, models have paths."""
 _MOST_TOKENS = re.compile("sequence <= ([0-9]+)")
+_LEAST_TOKENS = re.compile("sequence >= ([0-9]+)")
+
+
+def prompt_from(prefill: Model) -> int:
+    """From how many tokens on it takes any number, 2 at least; 0 if it does not take any number."""
+    bounds = [_LEAST_TOKENS.fullmatch(each) for each in prefill.conditions if "sequence" in each]
+    return max([_SEVERAL, *(int(match[1]) for match in bounds if match)]) if all(bounds) else 0
 
 
 def _state(part: Part, capacity: int) -> State:

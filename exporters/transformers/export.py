@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ from entrepot.exporters.transformers.two_parts import called_in_steps
 from entrepot.exporters.transformers.upstream import is_pretrained, versions, whole_windows
 from entrepot.exporters.transformers.verify import check_reached, compared, verified
 from entrepot.exporters.ways import FAILURES
-from entrepot.ir.errors import ConversionError, EntrepotError, InputError
+from entrepot.ir.errors import ConversionError, EntrepotError, InputError, VerificationError
 from entrepot.ir.model import Model
 from entrepot.runtime.generation.manifest import Manifest
 from entrepot.runtime.generation.package import Package
@@ -179,6 +179,15 @@ _ROWS_OF_TOKENS = 2
 """The rank of tokens."""
 
 
+def _packed(building: Building, graphs: Mapping[str, Model]) -> Package:
+    """The package of graphs."""
+    manifest = building.manifest(graphs)
+    if not building.form.capacity:
+        return with_last_scores(Package(graphs, manifest))
+    decoder = with_tensor_scatter(graphs["decoder"], manifest.states, manifest.past_length)
+    return with_last_scores(Package({**graphs, "decoder": decoder}, manifest))
+
+
 @whole_windows()
 def _decoder(trials: Trials, wishes: Wishes, options: Options) -> Package:
     check_heeded(trials.called.whole)
@@ -191,11 +200,16 @@ def _decoder(trials: Trials, wishes: Wishes, options: Options) -> Package:
             form = forms.fixed(growing, wishes.capacity) if wishes.capacity else growing
             building = Building(trials, form, options, why=first, encoders=encoders)
             graphs = building.graphs()
-            manifest = building.manifest(graphs)
-            if form.capacity:
-                graphs["decoder"] = with_tensor_scatter(graphs["decoder"], manifest.states, manifest.past_length)
-            package = with_last_scores(Package(graphs, manifest))
-            return verified(package, building) if options.verify else package
+            package = _packed(building, graphs)
+            if not options.verify:
+                return package
+            try:
+                return verified(package, building)
+            except VerificationError as error:
+                if not package.manifest.prompt_from:
+                    raise
+                options.tell(f"prompts go token by token: {error.message.splitlines()[0]}")
+            return verified(_packed(building, {"decoder": graphs["decoder"]}), building)
         except FAILURES as error:
             first = first or error
             options.tell(f"{form.describe()}: {error.message.splitlines()[0]}")

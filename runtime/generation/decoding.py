@@ -69,7 +69,7 @@ class Decoding:
         self._state: dict[str, Any] = {}
         encoded = run("encoder", given) if "encoder" in roles else {}
         self._constants = {name: self._kept.put(each) for name, each in {**given, **encoded}.items() if name in needed}
-        self._follows_prefill = "prefill" in roles
+        self._follows_prefill = "prefill" in roles and _at_once(manifest.prompt_from, mask)
         if self._follows_prefill:
             self._check_room(tokens.shape[1])
             self._append(tokens, mask)
@@ -236,6 +236,11 @@ class Decoding:
             self._state[state.past] = self._kept.put(after)
         self.all_logits = self._kept.fetch(results[self._manifest.logits])
         self.logits = self.all_logits[:, -1].astype(np.float32, copy=False)
+
+
+def _at_once(least: int, mask: Array) -> bool:
+    """Whether a prompt goes through the graph for prompts, which lets padding behind a token into the state."""
+    return not least or (mask.shape[1] >= least and not (mask[:, 1:] < mask[:, :-1]).any())
 
 
 def _source(manifest: Manifest, given: Mapping[str, Array], tokens: Array) -> Array | None:

@@ -62,6 +62,8 @@ class Manifest:
         constants: Outputs of the encoder that the decoder takes at every step, with their batch axes.
         step: The most tokens that the decoder takes at once; 0 for any number. The prompt goes through ``prefill``
             where there is such a graph.
+        prompt_from: From how many tokens on a prompt without padding behind a token goes through ``prefill``, where the
+            decoder takes shorter ones, one token after the other; 0 if all go through it.
         settings: How it generates unless a call says otherwise.
         notes: What a user should know.
         versions: What it was made with.
@@ -82,6 +84,7 @@ class Manifest:
     anew: int = 0
     constants: Mapping[str, int] = field(default_factory=dict)
     step: int = 0
+    prompt_from: int = 0
     settings: Settings = field(default_factory=Settings)
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -174,6 +177,7 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     "capacity": _count,
     "anew": _count,
     "step": _count,
+    "prompt_from": _count,
     "constants": _axes,
     "states": _states,
     "settings": lambda given, _: Settings.of(as_mapping(given, "settings")),

@@ -65,7 +65,8 @@ def looped(
     if "encoder" in package.graphs:
         constants |= build.splice(package.graphs["encoder"].ir, given)
     prompt, mask = _prompt(build, package, given)
-    decoder = Decoder(package.graphs["decoder"], manifest, constants, package.graphs.get("prefill"))
+    prefill = None if manifest.prompt_from else package.graphs.get("prefill")  # padding decides, for each prompt
+    decoder = Decoder(package.graphs["decoder"], manifest, constants, prefill)
     loop = BeamLoop(decoder, said, num_beams) if num_beams > 1 else Greedy(decoder, said)
     new = loop(build, prompt, mask)
     result = typed(build.op("Concat", prompt, new, axis=1), np.int64, ["batch", "length"])

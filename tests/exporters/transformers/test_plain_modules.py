@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from torch import nn
 
 import entrepot as ep
+from entrepot.runtime.generation.package import Package
 
 VOCABULARY, WIDTH = 30, 8
 Tensor = torch.Tensor
@@ -113,6 +115,36 @@ class Looping(Recurrent):
             state = torch.tanh(0.7 * state + token)
             scores.append(self.head(state))
         return torch.stack(scores, 1), state
+
+
+class OneAfterAState(Looping):
+    """Goes over the tokens of a prompt, and takes one at a time after it, as most models with a state do."""
+
+    def forward(self, x: Tensor, attention_mask: Tensor, hidden: Tensor | None = None) -> Any:
+        rows = self.embed(x) * attention_mask[:, -x.shape[1] :, None]
+        if hidden is not None:
+            state = torch.tanh(0.7 * hidden + rows.squeeze(1))
+            return self.head(state)[:, None], state
+        state, scores = torch.zeros_like(rows[:, 0]), []
+        for at in range(rows.shape[1]):
+            state = torch.tanh(0.7 * state + rows[:, at])
+            scores.append(self.head(state))
+        return torch.stack(scores, 1), state
+
+
+def test_a_prompt_goes_at_once_through_a_decoder_that_takes_one_token_after_it() -> None:
+    package = ep.export_transformer(OneAfterAState().eval(), roles=ep.Roles(mask="attention_mask"), task="generate")
+    assert package.report, package.report
+    assert (package.manifest.step, package.manifest.prompt_from) == (1, 2)
+    prompts, left = np.array([[3, 4, 5, 6], [6, 7, 8, 9]]), np.array([[0, 0, 1, 1], [1, 1, 1, 1]])
+    singly = Package({"decoder": package.graphs["decoder"]}, replace(package.manifest, prompt_from=0), providers="cpu")
+    for mask in (left, left[:, ::-1]):  # padding behind a token is left out of the state, which no prompt at once does
+        both = [each.start(x=prompts, attention_mask=mask) for each in (package, singly)]
+        for _ in range(2):
+            logits = [each.logits for each in both]
+            np.testing.assert_allclose(*logits, rtol=1e-5, atol=1e-5)
+            for each in both:
+                each.step([3, 4])
 
 
 class Placed(nn.Module):
