@@ -9,12 +9,20 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.environment import as_in_sample, aside, environment, expression
+from entrepot.exporters.torch.rewriting.environment import as_in_sample, aside, environment, expression, taken_at
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
 from entrepot.exporters.torch.rewriting.links import lopsided
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
-from entrepot.exporters.torch.rewriting.shapes import as_tensor, breaks, by_extreme, by_remainder, sizes_where, unified
+from entrepot.exporters.torch.rewriting.shapes import (
+    as_tensor,
+    breaks,
+    by_extreme,
+    by_remainder,
+    ones_where,
+    sizes_where,
+    unified,
+)
 from entrepot.exporters.torch.rewriting.stored import followed
 from entrepot.exporters.torch.rewriting.trees import (
     UNDEFINED,
@@ -95,7 +103,7 @@ class _Branch:
             sizes = sizes_where(self.condition, self.env.backed_var_to_val, holds=holds)
             if sizes is None:
                 raise UnlikeError("no sizes are known at which the condition is otherwise")
-        with aside(self.env) as found:
+        with aside(self.env) as found, taken_at(self.env, sizes):
             outcome = part.try_on(stand_ins(part.leaves, found, sizes), found)
         if self.condition is None:
             found.adopt()
@@ -216,10 +224,11 @@ class _Branch:
             _, leaves = part.run(writable(inputs.given(tensors, ints), outcome.written))
             return [as_result(leaves[leaf], templates[result]) for leaf, result in wanted]
 
-        condition, sizes = None, {}
+        condition, sizes, ones = None, {}, {}
         if self.condition is not None:
             condition = self.condition, holds
             sizes = sizes_where(self.condition, self.env.backed_var_to_val, holds=holds) or {}
+            ones = ones_where(self.condition, self.env.backed_var_to_val, holds=holds)
         return Body(
             run,
             inputs.operands(),
@@ -228,7 +237,7 @@ class _Branch:
             sizes,
             condition,
             weights=outcome.weights,
-            needed=outcome.needed,
+            needed={**outcome.needed, **ones},
         )
 
     def _outside(self, outcomes: Sequence[Outcome], leaf: int, made: torch.Tensor, like: Any) -> Any:

@@ -12,6 +12,7 @@ import math
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from unittest import mock
 
 import sympy  # type: ignore[import-untyped]
 import torch
@@ -23,6 +24,7 @@ from entrepot.exporters.torch.upstream import (
     FakeTensor,
     disable_proxy_modes_tracing,
     know_functions_of_sizes,
+    size_settings,
     statically_known_true,
 )
 
@@ -132,7 +134,25 @@ def aside(env: Any) -> Iterator[Aside]:
             env.deferred_runtime_asserts = asserts
             env.num_deferred_runtime_asserts = made
             env._update_version_counter()  # noqa: SLF001
+            env._version_counter += 1  # noqa: SLF001 - or what was concluded inside is still thought to hold
             env._replacements_version_counter += 1  # noqa: SLF001 - or sizes keep the formulas that they had inside
+
+
+@contextlib.contextmanager
+def taken_at(env: Any, sizes: Mapping[Any, int]) -> Iterator[None]:
+    """Sizes of 1 are what they are inside of an arm that only they take; elsewhere none is known to be 1.
+
+    torch (2.13) ends a capture where it takes a size for 2 or more that is 1.
+    """
+    if all(size > 1 for size in sizes.values()):
+        yield
+        return
+    values = {symbol: sympy.Integer(size) for symbol, size in sizes.items()}
+    with (
+        mock.patch.dict(env.backed_var_to_val, values),
+        size_settings.patch(backed_size_oblivious=False),  # type: ignore[attr-defined]
+    ):
+        yield
 
 
 def with_hints(env: Any, size: Any, values: Mapping[Any, int]) -> Any:

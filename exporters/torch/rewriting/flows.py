@@ -57,7 +57,7 @@ class Body:
         condition: Where these are not those in the sample, what holds whenever the body runs.
         shifts: What is added to some of the numbers, by position among all that is given: no size is negative.
         weights: The names of those that it reads.
-        needed: Sizes outside that depend on data, and what they have to be: with others, it raises an error.
+        needed: Sizes outside that have to be a number: with others, it raises an error, or is not run.
     """
 
     run: Callable[[Sequence[torch.Tensor], Sequence[Any]], list[Any]]

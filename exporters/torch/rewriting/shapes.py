@@ -120,6 +120,14 @@ def sizes_where(condition: Any, hints: Mapping[Any, int], *, holds: bool) -> dic
     return next((values for values in samples(symbols, hints) if value_of(condition, values) is holds), None)
 
 
+def ones_where(condition: Any, hints: Mapping[Any, int], *, holds: bool) -> dict[Any, int]:
+    """The symbols that have to be 1 for a condition to hold, or not to, each with that number; size 0 is left out."""
+    symbols = sorted(condition.free_symbols, key=str)
+    tried = (values for values in samples(symbols, hints) if min(values.values()) > 0)
+    found = [values for values in tried if value_of(condition, values) is holds]
+    return {symbol: 1 for symbol in symbols if found and all(values[symbol] == 1 for values in found)}
+
+
 def breaks(guards: Sequence[Any], condition: Any, hints: Mapping[Any, int], *, holds: bool) -> Any:
     """A condition among ``guards`` that does not hold whenever another does, or does not; ``None`` if there is none."""
     for guard in guards:
