@@ -153,6 +153,15 @@ def limit_notes(limited: Mapping[Axis, Fixed], groups: Sequence[Group], names: S
     ]
 
 
+def end_notes(groups: Sequence[Group], names: Sequence[str]) -> list[str]:
+    """The groups of axes that end where the source takes another path, and from which size on it does."""
+    found = [(group, group.bounds["max"]) for group in groups if group.bounded and "max" in group.bounds]
+    return [
+        f"{axis_name(min(group.axes), names)} is at most {most}: forward takes another path from size {most + 1} on"
+        for group, most in found
+    ]
+
+
 def naming_notes(model: onnx_ir.Model, dynamic: object, names: Sequence[str]) -> list[str]:
     """The axes whose names follow from others, which the caller did not know.
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import onnx_ir
 
-from entrepot.exporters.axes.groups import Axis, Group, axes_of, axis_name, settled
+from entrepot.exporters.axes.groups import AMPLE, Axis, Group, axes_of, axis_name, settled
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.axes.together import bound_groups
 from entrepot.exporters.cleanup.clean import tidy
@@ -30,6 +30,7 @@ from entrepot.exporters.notes import (
     add_note,
     add_notes,
     constant_notes,
+    end_notes,
     fixed_axes,
     limit_notes,
     naming_notes,
@@ -119,6 +120,8 @@ class _Export:
         again = [way for way in self.source.sized if len(ways) > 1 and way in ways and way not in hopeless]
         if again and self.attempts.best is not None and not self.attempts.enough and (roomier := self._roomier(groups)):
             self._try(again, roomier, known, where=" at larger sizes")
+        if len(ways) > 1 and self.attempts.best is not None and not (self.attempts.enough or self.options.dynamic_all):
+            self._try_ending(groups, known)
         if self.attempts.best is None and self.options.verify:
             self._try(self.source.last, groups, known)
         best = self.attempts.best
@@ -138,6 +141,21 @@ class _Export:
             self._take(way, groups if postponed is None else self._beyond(groups, postponed), known, where)
             if postponed is not None:
                 self._resume(postponed, groups, known)
+
+    def _try_ending(self, groups: Sequence[Group], known: Mapping[Axis, Fixed]) -> None:
+        """Let axes that vary in no result end where the source takes another path, well beyond the sample."""
+        best = self.attempts.best
+        lost = self.attempts.wanted - (frozenset() if best is None else best.varying)
+        ending = [group for group in groups if group.formula is None and group.axes <= lost]
+        ways = [each.way for each in self.attempts.made if each.way in self.source.sized]
+        ways = [way for way in ways if any(self._ends_late(group, way) for group in ending)]
+        if ways:
+            bounded = [replace(group, bounded=group in ending) for group in groups]
+            self._try(ways, bounded, known, where=" up to another path")
+
+    def _ends_late(self, group: Group, way: str) -> bool:
+        ends = (each.ends.get(axis, 0) for each in self.attempts.made if each.way == way for axis in group.axes)
+        return max(ends, default=0) > AMPLE * group.sizes[0]
 
     def _take(self, way: str, groups: list[Group], known: Mapping[Axis, Fixed], where: str = "") -> None:
         """Try one way."""
@@ -204,9 +222,11 @@ class _Export:
             model, varying = self._proved(groups)
         except FAILURES as error:
             self.options.tell(f"{way}: {error.message}")
-            return Attempt(way, error=error, whatever=isinstance(error, NoGainError) and self._failed(error.reasons))
+            reasons = error.reasons if isinstance(error, NoGainError) else {}
+            return Attempt(way, error=error, whatever=bool(reasons) and self._failed(reasons), ends=_ends(reasons))
         limited = {axis for axis, reason in self.limited.items() if reason.why != UNCOMPUTED}
-        return Attempt(way, model, varying, varying & limited, whatever=self._failed(self.fixed))
+        whatever = self._failed(self.fixed)
+        return Attempt(way, model, varying, varying & limited, whatever=whatever, ends=_ends(self.fixed))
 
     def _failed(self, reasons: Mapping[Axis, Fixed]) -> bool:
         """Whether a capture fixed axes for nothing but failures that have to do with no size."""
@@ -269,6 +289,7 @@ class _Export:
             require_all(fixed, source.call.names)
         names = naming_notes(graph, options.dynamic, options.input_names or source.call.names)
         names += limit_notes(self.limited, captured.groups, source.call.names)
+        names += [] if options.bounded else end_notes(captured.groups, source.call.names)
         earlier = self.attempts.notes(source.way + self._where, lambda axis: axis_name(axis, source.call.names))
         known = (*source.notes(), *earlier, *constant_notes(source.call, result), *weight_notes(graph), *names)
         add_notes(graph, fixed, *known)
@@ -342,6 +363,11 @@ class _Export:
         for axis in sorted(group.axes):
             self.fixed[axis] = reason
             self.options.tell(f"axis {axis_name(axis, self.source.call.names)} is fixed: {reason}")
+
+
+def _ends(reasons: Mapping[Axis, Fixed]) -> dict[Axis, int]:
+    """From which size on the source takes another path, of the axes that are fixed because of it."""
+    return {axis: reason.beyond for axis, reason in reasons.items() if reason.beyond}
 
 
 def _at_sample(report: Report) -> bool:

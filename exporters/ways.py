@@ -5,7 +5,7 @@ A way is tried when those before it failed, or left axes fixed that the model al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -62,6 +62,7 @@ class Attempt:
         limited: Those of them that do not take the smallest sizes which the source takes.
         error: Why there is none.
         whatever: Whether the others are fixed whatever sizes it is captured at.
+        ends: From which sizes on the source takes another path, of axes that are fixed because of it.
     """
 
     way: str
@@ -70,6 +71,7 @@ class Attempt:
     limited: frozenset[Axis] = frozenset()
     error: EntrepotError | None = None
     whatever: bool = False
+    ends: Mapping[Axis, int] = field(default_factory=dict)
 
     def describe(self, wanted: Collection[Axis], name: Callable[[Axis], str]) -> str:
         """Its outcome in a few words."""

@@ -12,6 +12,8 @@ from entrepot.ir.typing.formula import Formula
 
 Axis: TypeAlias = tuple[int, int]
 """Which tensor of the flat sample, which axis of it."""
+AMPLE = 2
+"""How often the size in the sample is at least taken by an axis that may end somewhere."""
 
 
 @dataclass

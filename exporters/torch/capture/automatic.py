@@ -9,8 +9,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 
-from entrepot.exporters.axes.groups import Group
-from entrepot.exporters.torch.capture.narrowing import AMPLE
+from entrepot.exporters.axes.groups import AMPLE, Group
 from entrepot.exporters.torch.upstream import SizeNotes, size_notes
 
 

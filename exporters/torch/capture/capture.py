@@ -340,11 +340,13 @@ def _settle(message: str, groups: list[Group], prober: Prober, tensors: Sequence
     told = [(symbol, _range(by_symbol, symbol, text, tensors), text) for symbol, text in unmet_conditions(message)]
     told += [(symbol, bounds, "") for symbol, value in suggested_fixes(message) if (bounds := suggested_bounds(value))]
     narrowed: set[str] = set()
+    beyond: dict[str, int] = {}
     for symbol, bounds, condition in told:
         if symbol in by_symbol and symbol not in dropped:
             reason = keep_within(by_symbol[symbol], bounds, prober, narrowed)
             if reason:
                 dropped[symbol] = f"the capture needs {condition}" if reason == NO_NEWS else reason
+                beyond[symbol] = bounds["max"] + 1 if "max" in bounds else 0
     linked = False
     for symbol, value in suggested_fixes(message):
         if symbol not in by_symbol or symbol in dropped or symbol in narrowed or suggested_bounds(value):
@@ -357,7 +359,10 @@ def _settle(message: str, groups: list[Group], prober: Prober, tensors: Sequence
     for symbol in specialised(message):
         if symbol in by_symbol:
             dropped.setdefault(symbol, "forward turns it into a constant")
-    reasons = [(by_symbol.pop(symbol), Fixed(CAPTURED, reason)) for symbol, reason in dropped.items()]
+    reasons = [
+        (by_symbol.pop(symbol), Fixed(CAPTURED, reason, beyond=beyond.get(symbol, 0)))
+        for symbol, reason in dropped.items()
+    ]
     return ([*by_symbol.values(), *derived], reasons) if linked or narrowed or reasons else None
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.axes.groups import AMPLE, Group
 from entrepot.exporters.axes.probe import Prober
 
 NO_NEWS = "the condition is one that holds"
 _COSTLY = 2048  # beyond it, what forward builds from a size may not fit into memory
 _FAR = 16  # times the size in the sample
-AMPLE = 2
-"""How often the size in the sample is at least taken by an axis that may end somewhere."""
 
 
 def keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrowed: set[str]) -> str:
