@@ -213,7 +213,8 @@ class _Branch:
     def _size(self, a: Any, b: Any) -> Any:
         """The size of an axis after both arms; a name where nobody knows, the same for all that are equal in either."""
         one = unified(self.condition, a, b, self.env.backed_var_to_val)
-        one = by_extreme(self.condition, a, b, self.env) if one is None else one
+        for formula in (by_extreme, by_remainder):
+            one = formula(self.condition, a, b, self.env) if one is None else one
         known = one is not None and expression(one).free_symbols <= self.parts[0].symbols(self.env)
         return one if known else f"{expression(a)}, {expression(b)}"
 

@@ -44,7 +44,8 @@ def by_remainder(condition: Any, first: Any, second: Any, env: Any) -> Any:
     """A number that depends on whether a size is a multiple, as one formula of the remainder.
 
     ``1 if height % 2 == 0 else 2`` is ``1 + height % 2``: what is padded by it has a size that torch can reason about,
-    which it cannot about a size that comes out of a branch.
+    which it cannot about a size that comes out of a branch. What is padded to the next multiple of 4, unless it is one,
+    has the size ``4 * ((height + 3) // 4)``.
 
     Args:
         condition: In sympy; ``None`` where it depends on data.
@@ -64,12 +65,14 @@ def by_remainder(condition: Any, first: Any, second: Any, env: Any) -> Any:
     found = [(value_of(remainder, each), each) for each in samples(symbols, hints)]
     one = _same_in_all(one, [each for value, each in found if value == 0])
     other = _same_in_all(other, [each for value, each in found if value])
-    divides = remainder if remainder.args[1] == 2 else size_functions.Min(1, remainder)
-    joined = one + (other - one) * divides
-    wanted = ((value_of(other if value else one, each), value_of(joined, each)) for value, each in found)
-    if not found or any(None in pair or pair[0] != pair[1] for pair in wanted):
-        return None
-    return env.create_symintnode(joined, hint=value_of(joined, hints))
+    base, step = remainder.args
+    divides = remainder if step == 2 else size_functions.Min(1, remainder)
+    to_next = step * size_functions.FloorDiv(base + step - 1, step) - base
+    for joined in (one + to_next, one + (other - one) * divides):
+        pairs = ((value_of(other if value else one, each), value_of(joined, each)) for value, each in found)
+        if found and all(None not in pair and pair[0] == pair[1] for pair in pairs):
+            return env.create_symintnode(joined, hint=value_of(joined, hints))
+    return None
 
 
 def by_extreme(condition: Any, first: Any, second: Any, env: Any) -> Any:
