@@ -125,9 +125,11 @@ def _missing(number: Any, step: Any) -> Any:
 
 
 def _whole(total: Any) -> Any:
-    """``x - x % 4``, perhaps with something more: it is ``x // 4 * 4``."""
+    """``x - x % 4``, perhaps with something more: it is ``x // 4 * 4``; ``x + x % 2`` is ``(x + 1) // 2 * 2``."""
     for remainder in total.atoms(*_REMAINDERS):
         number, step = remainder.args
+        if step == 2 and number in total.args and remainder in total.args:
+            return total - remainder - number + 2 * size_functions.FloorDiv(number + 1, 2)
         whole = number - step * size_functions.FloorDiv(number, step)
         other = sympy.expand(total.xreplace({remainder: whole}))
         if len(sympy.Add.make_args(other)) < len(total.args):

@@ -40,6 +40,10 @@ class Expressions(ast.NodeTransformer):
         """``not x``."""
         return self.condition(node) if isinstance(node.op, ast.Not) else self.generic_visit(node)
 
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        """``height % 2 == 1 or width % 2 == 1``; of ``x or y``, the result is one of the two, whatever these are."""
+        return self.condition(node) if _is_truth(node) else self.generic_visit(node)
+
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         """``a ** b``."""
         self.generic_visit(node)
@@ -151,6 +155,16 @@ def _has_bounds(index: ast.expr) -> bool:
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     bounds = [each for part in parts if isinstance(part, ast.Slice) for each in (part.lower, part.upper)]
     return not all(each is None or isinstance(each, ast.Constant) for each in bounds)
+
+
+def _is_truth(node: ast.expr) -> bool:
+    """Whether an expression is true or false, and nothing else."""
+    match node:
+        case ast.BoolOp(_, values):
+            return all(map(_is_truth, values))
+        case ast.Compare() | ast.UnaryOp(ast.Not()) | ast.Constant(bool()):
+            return True
+    return False
 
 
 def _is_shape(node: ast.expr) -> bool:

@@ -49,12 +49,26 @@ class Squares(Stages):
         return tokens.reshape(len(pictures), 4, side, side)
 
 
+class Merging(nn.Module):
+    """What is padded is asked outside of the branch, of both sides, and cut into even and odd places."""
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        height, width = pictures.shape[-2:]
+        odd = (height % 2 == 1) or (width % 2 == 1)
+        if odd:
+            pictures = F.pad(pictures, (0, width % 2, 0, height % 2))
+        rows = pictures[..., 0::2, :], pictures[..., 1::2, :]
+        return torch.cat([each[..., at::2] for each in rows for at in (0, 1)], 1)
+
+
 @pytest.mark.parametrize(
     ("kind", "sample", "sizes"),
     [
         (Squares, (32, 32), [(16, 16), (31, 31), (33, 33), (64, 64)]),
         (Stages, (32, 48), [(16, 32), (31, 18), (33, 65), (64, 5)]),
         (Stages, (30, 45), [(16, 32), (31, 18), (33, 65), (64, 5)]),
+        (Merging, (8, 12), [(8, 11), (7, 12), (3, 5), (1, 1)]),
+        (Merging, (7, 12), [(8, 11), (8, 12), (3, 5), (1, 1)]),
     ],
 )
 def test_a_picture_padded_at_every_stage_has_any_size(kind, sample, sizes):
@@ -68,8 +82,9 @@ def test_a_picture_padded_at_every_stage_has_any_size(kind, sample, sizes):
         np.testing.assert_allclose(got, module(given).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_the_size_of_the_result_is_a_formula() -> None:
-    model = ep.export(Stages().eval(), x(2, 3, 32, 48))
+@pytest.mark.parametrize("kind", [Stages, Merging])
+def test_the_size_of_the_result_is_a_formula(kind) -> None:
+    model = ep.export(kind().eval(), x(2, 3, 32, 48))
     (output,) = model.outputs
     assert "height" in str(output.shape[2])
     assert "width" in str(output.shape[3])
