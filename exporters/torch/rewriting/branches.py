@@ -143,17 +143,22 @@ class _Branch:
         Raises:
             ListError: It is one.
         """
-        if not all(isinstance(tree, Fork) and isinstance(tree.model, list) for tree in trees):
+        one, other = trees
+        if not (isinstance(one, Fork) and isinstance(other, Fork)):
             return
+        if one.keys == other.keys and len(one.parts) == len(other.parts):
+            for inside in zip(one.parts, other.parts, strict=True):
+                self._check_lists(outcomes, *inside)
+        elif isinstance(one.model, list) and isinstance(other.model, list):
+            self._check_list(outcomes, one, other)
+
+    def _check_list(self, outcomes: Sequence[Outcome], *trees: Fork) -> None:
         pairs = list(zip(outcomes, trees, strict=True))
         owners = [outcome.copies.get(id(tree.model), (None, None))[1] for outcome, tree in pairs]
-        counts = [len(tree.parts) for tree in trees]
-        rows = [(outcome, row) for outcome, tree in pairs for row in tree.parts]
-        if rows and owners[0] is not None and owners[0] is owners[1] and counts[0] != counts[1]:
-            self._check_rows(owners[0], rows)
-        items = [_leaf(outcome, part) for outcome, tree in pairs for part in tree.parts]
-        if owners[0] is None or owners[0] is not owners[1] or counts[0] == counts[1]:
+        if owners[0] is None or owners[0] is not owners[1]:
             return
+        self._check_rows(owners[0], [(outcome, row) for outcome, tree in pairs for row in tree.parts])
+        items = [_leaf(outcome, part) for outcome, tree in pairs for part in tree.parts]
         if any(item is None or isinstance(item, Undefined) or type_of(item) != type_of(items[-1]) for item in items):
             return
         like = items[-1]

@@ -15,7 +15,6 @@ from entrepot.exporters.torch.rewriting.lists import (
     Lengthened,
     Piled,
     Stacked,
-    Table,
     Tracked,
     Trailing,
 )
@@ -61,7 +60,7 @@ def whole(items: Any) -> Any:
         raise piled(items)
     if isinstance(items, Lengthened):
         return items.sections()
-    return items.grown() if isinstance(items, Piled | Table) else items
+    return items.grown() if isinstance(items, Piled) else items
 
 
 def uneven(found: Any, like: torch.Tensor, axes: Sequence[int]) -> UnlikeError:
@@ -111,7 +110,7 @@ def rows_by_turns(found: Any, like: Sequence[torch.Tensor], numbers: Sequence[bo
     message, origin = "a list is given more rows one time than another", _outermost(found)
     if not isinstance(origin, list):
         return UnlikeError(message)
-    return ListError(message, origin, lambda: Table.of([*list.__iter__(origin)], like, numbers, kind))
+    return ListError(message, origin, lambda: Columns.of([*list.__iter__(origin)], like, numbers, kind))
 
 
 def lopsided(found: Any, like: torch.Tensor, *, uneven: bool, numbers: bool = False) -> UnlikeError:
@@ -199,14 +198,14 @@ class Links:
 
     def _table(self, before: Fork, after: Fork) -> None:
         """A list that a loop in the body gives rows."""
-        if before.parts:
-            raise UnlikeError("a loop in a loop gives rows to a list that holds some")
         columns = [part.index for part in after.parts]
         self._tables.add(id(after))
         self.rows += columns
         self._several.update(columns)
         self.lists.update(dict.fromkeys(columns, before.model))
         self._rows_of.update(dict.fromkeys(columns, after))
+        if before.parts:  # they become columns first
+            raise self.varying(columns[0])
 
     def varying(self, row: int) -> UnlikeError:
         """What to do about a row that holds more items one time than another."""

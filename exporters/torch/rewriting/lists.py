@@ -239,12 +239,16 @@ class Piled(Growing):
         self._longer(as_tensor(item).unsqueeze(0))
 
     def extend(self, items: Any) -> None:
+        items = items.grown() if isinstance(items, Piled) else items
         if isinstance(items, Numbers):
             self._longer(items.tensor)
         elif isinstance(items, Grown) and items.items:
             self._longer(items.stacked())
         else:
             super().extend(items)
+
+    def __radd__(self, items: Any) -> Any:
+        return Piled.of([*items], torch.empty(self.tensor.shape[1:], dtype=self.tensor.dtype)) + self
 
     def _longer(self, more: torch.Tensor) -> None:
         self.tensor = torch.cat([self.tensor, more.to(self.tensor.dtype)])
@@ -273,7 +277,7 @@ class Stacked(Parted):
 
 
 class Columns(Unfinished):
-    """A list of lists or tuples of one length that a loop has made: what they hold at each place, as one tensor.
+    """A list of lists or tuples of one length that a loop gives some: what they hold at each place, as one tensor.
 
     Args:
         columns: These tensors.
@@ -282,7 +286,20 @@ class Columns(Unfinished):
     """
 
     def __init__(self, *columns: torch.Tensor, numbers: Sequence[bool], kind: type = list) -> None:
-        self.columns, self.numbers, self.kind, self.length = columns, numbers, kind, columns[0].shape[0]
+        self.columns, self.numbers, self.kind = columns, numbers, kind
+
+    @classmethod
+    def of(cls, rows: Sequence[Any], like: Sequence[torch.Tensor], numbers: Sequence[bool], kind: type) -> Columns:
+        """With what a list holds before the loop, and what one of the rows to come is made of."""
+        made = cls(*(torch.empty([0, *each.shape], dtype=each.dtype) for each in like), numbers=numbers, kind=kind)
+        for row in rows:
+            made.append(row)
+        return made
+
+    @property
+    def length(self) -> Any:
+        """How many rows there are."""
+        return self.columns[0].shape[0]
 
     def parts(self) -> Sequence[Any]:
         return self.columns
@@ -294,60 +311,25 @@ class Columns(Unfinished):
         rows = [column.select(0, index) for column in self.columns]
         return self.kind(row.item() if number else row for row, number in zip(rows, self.numbers, strict=True))
 
+    def append(self, row: Any) -> None:
+        """Put a row at the end."""
+        self._longer([as_tensor(each).unsqueeze(0) for each in row])
 
-class Table(Growing):
-    """A list of lists or tuples of one length that grows in a loop now and then, as one tensor for each place in them.
-
-    Args:
-        columns: What they hold there.
-        numbers: Which of them hold Python's numbers.
-        kind: What they are.
-    """
-
-    def __init__(self, *columns: torch.Tensor, numbers: Sequence[bool], kind: type) -> None:
-        self.columns, self.numbers, self.kind = columns, numbers, kind
-
-    @classmethod
-    def of(cls, rows: Sequence[Any], like: Sequence[torch.Tensor], numbers: Sequence[bool], kind: type) -> Table:
-        """With what a list holds before the loop, and what one of the rows to come is made of."""
-        made = cls(*(torch.empty([0, *each.shape], dtype=each.dtype) for each in like), numbers=numbers, kind=kind)
+    def extend(self, rows: Any) -> None:
+        """Put several there."""
+        if isinstance(rows, Columns):
+            self._longer(rows.columns)
+            return
         for row in rows:
-            made.append(row)
-        return made
+            self.append(row)
 
-    @property
-    def count(self) -> Any:
-        """How many rows there are."""
-        return self.columns[0].shape[0]
-
-    def parts(self) -> Sequence[Any]:
-        return self.columns
-
-    def joined(self, parts: Sequence[Any]) -> Table:
-        return Table(*parts, numbers=self.numbers, kind=self.kind)
-
-    def append(self, item: Any) -> None:
-        self._longer([as_tensor(each).unsqueeze(0) for each in list(item)])
-
-    def extend(self, items: Any) -> None:
-        if isinstance(items, Columns):
-            self._longer(items.columns)
-        else:
-            super().extend(items)
+    def __iadd__(self, rows: Any) -> Self:
+        self.extend(rows)
+        return self
 
     def _longer(self, more: Sequence[torch.Tensor]) -> None:
         pairs = zip(self.columns, more, strict=True)
         self.columns = tuple(torch.cat([column, new.to(column.dtype)]) for column, new in pairs)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.grown()[index]
-
-    def __iter__(self) -> Iterator[Any]:
-        raise TypeError("a list that grows in a loop is gone through in it")
-
-    def grown(self) -> Columns:
-        """The same as a list that a loop has made."""
-        return Columns(*self.columns, numbers=self.numbers, kind=self.kind)
 
 
 class Grown(Unfinished):
@@ -443,7 +425,7 @@ class Grown(Unfinished):
 
 def longer(items: Any, more: Any) -> Any:
     """A list, and what it is given at its end; rows that a loop has made are a table, which takes its place."""
-    more = more.grown() if isinstance(more, Piled | Table) else more
+    more = more.grown() if isinstance(more, Piled) else more
     if isinstance(more, Columns) and isinstance(items, list):
         if list.__len__(items):
             raise TypeError("a list that holds something is given rows that a loop has made")

@@ -18,7 +18,7 @@ from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
 from entrepot.exporters.torch.rewriting.combining import one_of, transposed
 from entrepot.exporters.torch.rewriting.environment import hint, known
 from entrepot.exporters.torch.rewriting.links import ListError, piled, whole
-from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Table, Tracked, Trailing, longer
+from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Lengthened, Piled, Tracked, Trailing, longer
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.masked import beside_mask
 from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
@@ -101,8 +101,10 @@ def settled(test: Any) -> Any:
         return (test if test.dtype is torch.bool else test != 0).reshape(())
     if isinstance(test, Grown):
         return bool(test.items)
-    if isinstance(test, Trailing | Piled | Table | Lengthened):
+    if isinstance(test, Trailing | Piled | Lengthened):
         return settled(test.count)
+    if isinstance(test, Columns):
+        return settled(test.length)
     if isinstance(test, Tracked):
         test.look()
     return bool(test)
@@ -325,6 +327,7 @@ def listed_flat(
 
 def spread(*pieces: Any) -> Any:
     """``[*xs, *ys]``."""
+    pieces = tuple(map(whole, pieces))
     if any(isinstance(each, Unfinished) and not isinstance(each.length, int) for each in pieces):
         return functools.reduce(operator.add, [each if isinstance(each, Unfinished) else list(each) for each in pieces])
     return [item for each in pieces for item in each]

@@ -86,8 +86,35 @@ def multiplied(x):
     return places, torch.tensor(boxes), scales * x.mean()
 
 
+def places_of_two(x):
+    """A list that two loops give rows, and that holds one before."""
+    rows = [(0.5, 0)]
+    for scale, part in ((8, x), (16, x[1:])):
+        for i in range(part.shape[0]):
+            for j in range(part.shape[1]):
+                rows.append(((j + 0.5) * scale, i))
+    return torch.tensor(rows) * x.mean()
+
+
+def by_sign(x):
+    """Lists in a dict and in a list that single arms give items."""
+    found, ends = {"above": [], "below": []}, [[], []]
+    for at, row in enumerate(x):
+        if row.sum() > 0:
+            found["above"].append(row)
+            ends[0].append(at)
+        else:
+            found["below"].append(2 * row)
+            ends[1].append((at, at + 1))
+    both = torch.stack(found["above"] + found["below"])
+    other = torch.stack([x[0], *found["below"]])
+    return both, other, torch.tensor(len(found["above"])), torch.tensor(len(ends[0]) - len(ends[1]))
+
+
 @pytest.mark.parametrize(
-    "function", [later_ones, every_one, other_ones, spans, gathered, chosen, multiplied], ids=lambda each: each.__name__
+    "function",
+    [later_ones, every_one, other_ones, spans, gathered, chosen, multiplied, places_of_two, by_sign],
+    ids=lambda each: each.__name__,
 )
 def test_pairs_of_items_follow_other_sizes(function):
     model = ep.export(function, x(5, 4))
