@@ -29,7 +29,7 @@ from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.substitution import substitute
 from entrepot.exporters.torch.rewriting.texts import text
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
-from entrepot.exporters.torch.upstream import FakeTensor
+from entrepot.exporters.torch.upstream import FakeTensor, numpy_in_torch
 
 __all__ = [
     "UNDEFINED",
@@ -267,6 +267,8 @@ def _beside_tensors(index: Any) -> Any:
 
 def store(target: Any, index: Any, value: Any) -> None:
     """``target[index] = value``; torch would take a size that varies for a constant there."""
+    if isinstance(target, numpy_in_torch.ndarray):
+        target, value = target.tensor, value.tensor if isinstance(value, numpy_in_torch.ndarray) else value
     parts = index if isinstance(index, tuple) else (index,)
     plain = all(part is None or part is ... or isinstance(part, int | slice | torch.SymInt) for part in parts)
     if isinstance(target, torch.Tensor) and plain and any(isinstance(part, torch.SymInt) for part in parts):

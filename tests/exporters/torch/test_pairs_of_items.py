@@ -96,6 +96,20 @@ def places_of_two(x):
     return torch.tensor(rows) * x.mean()
 
 
+def adjacent(x):
+    """Tables of NumPy's that are filled where conditions hold."""
+    length = x.shape[0]
+    beside, steps = np.zeros((length, length), dtype=np.float32), np.eye(length, dtype=np.float32)
+    for i in range(length):
+        for j in range(length):
+            if abs(i - j) == 1:
+                beside[i, j] = 1.0
+    for i in range(1, length):
+        if i % 2 == 0:
+            steps[i, i - 1] += 0.5
+    return torch.from_numpy(beside) @ x, torch.as_tensor(steps, dtype=x.dtype) @ x
+
+
 def by_sign(x):
     """Lists in a dict and in a list that single arms give items."""
     found, ends = {"above": [], "below": []}, [[], []]
@@ -113,7 +127,7 @@ def by_sign(x):
 
 @pytest.mark.parametrize(
     "function",
-    [later_ones, every_one, other_ones, spans, gathered, chosen, multiplied, places_of_two, by_sign],
+    [later_ones, every_one, other_ones, spans, gathered, chosen, multiplied, places_of_two, adjacent, by_sign],
     ids=lambda each: each.__name__,
 )
 def test_pairs_of_items_follow_other_sizes(function):
