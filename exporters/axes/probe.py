@@ -139,12 +139,15 @@ class Prober:
     def takes_with_small_numbers(self, sizes: Mapping[Axis, int], numbers: Sequence[int] = (1, 0)) -> bool:
         """Whether the model accepts changed sizes with other integers: lengths in a sample are no limits."""
         complete, arrays, base = self.completed(sizes), self._callee.arrays, self.base
-        if complete is None or not any(arrays.kind(tensor) == "integer" for tensor in base):
+        if complete is None:
             return False
         for number in numbers:
             self.base = [_filled(arrays, tensor, number) for tensor in base]
             try:
-                if self._try(complete) is None:
+                if (
+                    any(new is not old for new, old in zip(self.base, base, strict=True))
+                    and self._try(complete) is None
+                ):
                     return True
             finally:
                 self.base = base
@@ -293,9 +296,13 @@ class Prober:
 
 
 def _filled(arrays: Arrays, tensor: Array, number: int) -> Array:
-    if arrays.kind(tensor) != "integer":
+    """Integers alike; so are those that are a column of a table of numbers, such as the pictures that boxes are in."""
+    kind = arrays.kind(tensor)
+    if kind not in ("integer", "float") or (kind == "float" and (len(tensor.shape) != 2 or 0 in tensor.shape)):
         return tensor
-    return arrays.from_numpy(np.full_like(arrays.to_numpy(tensor), number))
+    values = arrays.to_numpy(tensor)
+    columns = ((values == np.floor(values)) & (values >= 0)).all(0) if kind == "float" else True
+    return arrays.from_numpy(np.where(columns, np.asarray(number, values.dtype), values)) if np.any(columns) else tensor
 
 
 def _elements(tensors: Sequence[Array], sizes: Mapping[Axis, int]) -> int:

@@ -11,7 +11,7 @@ import torch
 
 from entrepot.exporters.torch.rewriting.environment import as_in_sample, aside, environment, expression, taken_at
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
-from entrepot.exporters.torch.rewriting.links import lopsided
+from entrepot.exporters.torch.rewriting.links import is_row, lopsided, rows_by_turns
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
 from entrepot.exporters.torch.rewriting.shapes import (
@@ -151,23 +151,47 @@ class _Branch:
         Raises:
             ListError: It is one.
         """
-        if not all(isinstance(tree, Fork) and isinstance(tree.model, list) for tree in trees):
+        one, other = trees
+        if not (isinstance(one, Fork) and isinstance(other, Fork)):
             return
+        if one.keys == other.keys and len(one.parts) == len(other.parts):
+            for inside in zip(one.parts, other.parts, strict=True):
+                self._check_lists(outcomes, *inside)
+        elif isinstance(one.model, list) and isinstance(other.model, list):
+            self._check_list(outcomes, one, other)
+
+    def _check_list(self, outcomes: Sequence[Outcome], *trees: Fork) -> None:
         pairs = list(zip(outcomes, trees, strict=True))
         owners = [outcome.copies.get(id(tree.model), (None, None))[1] for outcome, tree in pairs]
-        counts = [len(tree.parts) for tree in trees]
-        items = [_leaf(outcome, part) for outcome, tree in pairs for part in tree.parts]
-        like = next((item for item in reversed(items) if isinstance(item, torch.Tensor)), None)
-        if owners[0] is None or owners[0] is not owners[1] or counts[0] == counts[1] or like is None:
+        if owners[0] is None or owners[0] is not owners[1]:
             return
-        if not all(
-            isinstance(item, torch.Tensor) and item.dtype == like.dtype and item.dim() == like.dim() for item in items
-        ):
+        self._check_rows(owners[0], [(outcome, row) for outcome, tree in pairs for row in tree.parts])
+        items = [_leaf(outcome, part) for outcome, tree in pairs for part in tree.parts]
+        if any(item is None or isinstance(item, Undefined) or type_of(item) != type_of(items[-1]) for item in items):
+            return
+        like = items[-1]
+        if not any(isinstance(item, torch.Tensor) for item in items):
+            raise lopsided(owners[0], torch.empty((), dtype=type_of(like)), uneven=False, numbers=True)
+        if not all(isinstance(item, torch.Tensor) and item.dim() == like.dim() for item in items):
             return
         known = {*self.env.backed_var_to_val}
         varying = [at for at, size in enumerate(like.shape) if expression(size).free_symbols - known]
         if varying in ([], [0]):
             raise lopsided(owners[0], like, uneven=bool(varying))
+
+    def _check_rows(self, owner: Any, rows: Sequence[tuple[Outcome, Any]]) -> None:
+        """The same for one that is given a list or tuple.
+
+        Raises:
+            ListError: It is one.
+        """
+        if not all(is_row(row) for _, row in rows) or len({len(row.parts) for _, row in rows}) > 1:
+            return
+        outcome, row = rows[-1]
+        leaves = [_leaf(outcome, part) for part in row.parts]
+        like = [torch.empty(getattr(leaf, "shape", ()), dtype=type_of(leaf)) for leaf in leaves]
+        kind = tuple if isinstance(row.model, tuple) else list
+        raise rows_by_turns(owner, like, [not isinstance(leaf, torch.Tensor) for leaf in leaves], kind)
 
     @staticmethod
     def _is_unset(outcome: Outcome, tree: Any) -> bool:

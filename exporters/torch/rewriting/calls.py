@@ -16,7 +16,7 @@ import torch
 from entrepot.exporters.torch.capture.casts import as_builtin
 from entrepot.exporters.torch.capture.extremes import extreme_of_sizes
 from entrepot.exporters.torch.capture.numpy_arrays import following
-from entrepot.exporters.torch.rewriting import truths
+from entrepot.exporters.torch.rewriting import combining, truths
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_attribute
 from entrepot.exporters.torch.rewriting.environment import expression
 from entrepot.exporters.torch.rewriting.links import whole
@@ -85,7 +85,7 @@ def _calling(function: Any, *args: Any, **how: Any) -> Any:
 
 
 def _called(value: Any) -> Any:
-    return callee(value) if isinstance(value, _CALLABLES) else value
+    return callee(value) if isinstance(value, _CALLABLES) or value is list or value is tuple else value
 
 
 def _applied(function: Any, *args: Any) -> Any:
@@ -158,7 +158,8 @@ def _round(plain: Any, value: Any, *digits: Any) -> Any:
 
 def _extreme(choose: Any, plain: Any, *values: Any, **how: Any) -> Any:
     items = values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
-    if not how and len(values) == 1 and (made := one_tensor(values[0])) is not None:
+    made = one_tensor(values[0]) if len(values) == 1 and not how else None
+    if made is not None and made.dim() == 1:
         return (made.max() if choose is torch.sym_max else made.min()).item()
     followed = None if how or not isinstance(items, list | tuple) else extreme_of_sizes(choose, items)
     return plain(*values, **how) if followed is None else followed
@@ -317,6 +318,7 @@ def _tensor_of(dtype: torch.dtype | None, plain: Any, *values: Any, **how: Any) 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **truths.FUNCTIONS,
+    **combining.FUNCTIONS,
     range: _range,
     len: _len,
     int: _int,

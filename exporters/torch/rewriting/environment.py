@@ -206,7 +206,7 @@ def value_of(expr: Any, values: Mapping[Any, int]) -> Any:
     """An expression at some sizes; ``None`` if something in it is not known."""
     try:
         found = expr.xreplace({symbol: sympy.Integer(value) for symbol, value in values.items()})
-    except ZeroDivisionError:
+    except (ZeroDivisionError, AssertionError):  # torch's remainder takes no negative number
         return None
     if found in (sympy.true, sympy.false):
         return bool(found)

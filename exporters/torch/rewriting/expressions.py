@@ -75,6 +75,11 @@ class Expressions(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
             node.args = [ast.Name("__class__", ast.Load()), ast.Name(self._first, ast.Load())]
             return node
+        match node:
+            case ast.Call(ast.Name("zip"), [ast.Starred(rows)]):
+                turned = _step("transposed", node.func, rows)
+                turned.keywords = node.keywords
+                return ast.copy_location(turned, node)
         node.func = _step("callee", node.func)
         return node
 
@@ -147,7 +152,7 @@ class Expressions(ast.NodeTransformer):
     visit_SetComp = visit_DictComp = visit_GeneratorExp  # type: ignore[assignment]
 
 
-_ITEMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp, ast.JoinedStr)
+_ITEMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp, ast.JoinedStr, ast.List)
 
 
 def _has_bounds(index: ast.expr) -> bool:

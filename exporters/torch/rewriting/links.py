@@ -78,22 +78,56 @@ def uneven(found: Any, like: torch.Tensor, axes: Sequence[int]) -> UnlikeError:
     return ListError(message, found, functools.partial(Lengthened.of, items, like, axes[0]))
 
 
-def lopsided(found: Any, like: torch.Tensor, *, uneven: bool) -> UnlikeError:
+def _outermost(found: Any) -> Any:
+    """The list outside of all blocks that this one is a copy of."""
+    while isinstance(found, Tracked) and found.origin is not None:
+        found = found.origin
+    return found
+
+
+def by_turns(found: Any, like: torch.Tensor) -> UnlikeError:
+    """A list is given more tensors or numbers one time than another: they are kept in one tensor.
+
+    Args:
+        found: The list, as it is outside.
+        like: An item.
+    """
+    message, origin = "a list is given more items one time than another", _outermost(found)
+    if not isinstance(origin, list):
+        return UnlikeError(message)
+    return ListError(message, origin, lambda: Piled.of([*list.__iter__(origin)], like))
+
+
+def rows_by_turns(found: Any, like: Sequence[torch.Tensor], numbers: Sequence[bool], kind: type) -> UnlikeError:
+    """A list is given more lists or tuples one time than another: each of their places is kept in one tensor.
+
+    Args:
+        found: The list, as it is outside.
+        like: What such a row is made of.
+        numbers: Which places hold Python's numbers.
+        kind: What rows are.
+    """
+    message, origin = "a list is given more rows one time than another", _outermost(found)
+    if not isinstance(origin, list):
+        return UnlikeError(message)
+    return ListError(message, origin, lambda: Columns.of([*list.__iter__(origin)], like, numbers, kind))
+
+
+def lopsided(found: Any, like: torch.Tensor, *, uneven: bool, numbers: bool = False) -> UnlikeError:
     """A list is given an item in one arm of a branch alone: its items are kept in one tensor.
 
     Args:
         found: The list, as it is outside.
         like: The item.
         uneven: Whether items are of other sizes along their first axis.
+        numbers: Whether they are Python's numbers.
     """
 
     def form(items: Any) -> Any:
         items = list(list.__iter__(items))
-        return Lengthened.of(items, like, 0) if uneven else Piled.of(items, like)
+        return Lengthened.of(items, like, 0) if uneven else Piled.of(items, like, numbers=numbers)
 
-    origin = found
-    while isinstance(origin, Tracked) and origin.origin is not None:
-        origin = origin.origin
+    origin = _outermost(found)
     if not isinstance(origin, list):
         return UnlikeError("one arm gives an item to a list, and the other does not")
     return ListError("one arm gives an item to a list, and the other does not", origin, functools.partial(form, origin))
@@ -115,6 +149,8 @@ class Links:
         self.lists: dict[int, Any] = {}
         self._grown: dict[int, tuple[int, int]] = {}
         self._numbers: dict[int, list[bool]] = {}
+        self._tables = set[int]()
+        self._rows_of: dict[int, Fork] = {}
         self._several = set[int]()
         """Those of the rows that hold several items each, which a loop in the body has made."""
         self._link(before.parts[0], after.parts[1])
@@ -123,6 +159,8 @@ class Links:
         match before, after:
             case Place(one), Place(other):
                 self.kept.append((one, other))
+            case Fork(list()), Fork(Columns()):
+                self._table(before, after)
             case Fork(model), Fork() if isinstance(model, list | Grown) and len(after.parts) > len(before.parts):
                 self._list(before, after)
             case Fork(), Fork() if _alike(before, after):
@@ -134,7 +172,7 @@ class Links:
                 raise UnlikeError("the body changes the structure of a variable")
 
     def _list(self, before: Fork, after: Fork) -> None:
-        outside = self._copies.get(id(after.model), (None, None))[1]
+        outside = self._copies.get(id(after.model), (None, before.model))[1]
         if getattr(after.model, "read", False):
             raise _read(outside, front=after.model.front > 0)
         old, front = len(before.parts), after.model.front
@@ -145,11 +183,10 @@ class Links:
         for one, other in zip(before.parts, after.parts[front : front + old], strict=True):
             self._link(one, other)
         added = after.parts[:front] or after.parts[old:]
-        if len(added) == 1 and not front and all(map(_is_row, after.parts)):
-            self._numbers[id(after)] = [
-                not isinstance(self._leaves[part.index], torch.Tensor) for part in added[0].parts
-            ]
-            added = added[0].parts
+        if not front and all(map(is_row, after.parts)) and len({len(row.parts) for row in added}) == 1:
+            kinds = [[not isinstance(self._leaves[part.index], torch.Tensor) for part in row.parts] for row in added]
+            self._numbers[id(after)] = [all(column) for column in zip(*kinds, strict=True)]
+            added = tuple(part for row in added for part in row.parts)
         for part in added:
             row = _stacked(part)
             if not isinstance(row, Place):
@@ -158,6 +195,30 @@ class Links:
                 self._several.add(row.index)
             self.rows.append(row.index)
             self.lists[row.index] = outside
+
+    def _table(self, before: Fork, after: Fork) -> None:
+        """A list that a loop in the body gives rows."""
+        columns = [part.index for part in after.parts]
+        self._tables.add(id(after))
+        self.rows += columns
+        self._several.update(columns)
+        self.lists.update(dict.fromkeys(columns, before.model))
+        self._rows_of.update(dict.fromkeys(columns, after))
+        if before.parts:  # they become columns first
+            raise self.varying(columns[0])
+
+    def varying(self, row: int) -> UnlikeError:
+        """What to do about a row that holds more items one time than another."""
+        found, after = self.lists[row], self._rows_of.get(row)
+        if after is None:
+            return by_turns(found, self._item(row))
+        like = [self._item(part.index) for part in after.parts]
+        return rows_by_turns(found, like, after.model.numbers, after.model.kind)
+
+    def _item(self, row: int) -> torch.Tensor:
+        """Something like one of the items; these themselves are not to be had outside of the loop."""
+        leaf = self._leaves[row]
+        return torch.empty(leaf.shape[1:], dtype=leaf.dtype)
 
     def is_several(self, row: int) -> bool:
         """Whether a row holds as many items as a loop in the body has made."""
@@ -173,10 +234,13 @@ class Links:
             old = [Rest(item) for item in tree.model.items]
             parts = [*grown.parts, *old] if isinstance(tree.model, Leading) else [*old, *grown.parts]
             return Fork(Grown(), (), tuple(parts))
+        if id(tree) in self._tables:
+            columns = [leaves[part.index].flatten(0, 1) for part in tree.parts]
+            return self._put(columns, leaves, tree.model.joined(columns))
         if id(tree) not in self._grown:
             return Fork(tree.model, tree.keys, tuple(parts))
         if id(tree) in self._numbers:
-            return self._columns(parts, leaves, self._numbers[id(tree)])
+            return self._columns(parts, leaves, self._numbers[id(tree)], self._grown[id(tree)][1])
         front, new = self._grown[id(tree)]
         places = [_stacked(part).index for part in (parts[:front] or parts[-new:])]
         rows = [leaves[place] for place in places]
@@ -191,19 +255,26 @@ class Links:
         grown = Fork(Stacked(stack), (), (Place(len(leaves) - 1),))
         return Fork(Grown(), (), (grown, *parts[front:]) if front else (*parts[:-new], grown))
 
-    def _columns(self, rows: Sequence[Fork], leaves: list[Any], numbers: Sequence[bool]) -> Fork:
-        """A list of lists: those from before the loop, and what it has made of the last one."""
-        *before, made = rows
+    def _columns(self, rows: Sequence[Fork], leaves: list[Any], numbers: Sequence[bool], new: int) -> Fork:
+        """A list of lists: those from before the loop, and what it has made of the new ones of a turn."""
+        before, several = rows[:-new], rows[-new:]
+        made = several[0]
         if any(len(row.parts) != len(made.parts) for row in before):
             raise UnlikeError("a list is given lists of different lengths")
         columns = []
-        for at, part in enumerate(made.parts):
+        for at in range(len(made.parts)):
             first = [as_tensor(leaves[row.parts[at].index]).unsqueeze(0) for row in before]
-            columns.append(torch.cat([*first, leaves[part.index]]) if first else leaves[part.index])
-        leaves += columns
-        places = tuple(Place(len(leaves) - len(columns) + at) for at in range(len(columns)))
+            turns = [leaves[row.parts[at].index] for row in several]
+            column = turns[0] if new == 1 else torch.stack(turns, 1).flatten(0, 1)
+            columns.append(torch.cat([*first, column]) if first else column)
         kind = tuple if isinstance(made.model, tuple) else list
-        return Fork(Columns(*columns, numbers=numbers, kind=kind), (), places)
+        return self._put(columns, leaves, Columns(*columns, numbers=numbers, kind=kind))
+
+    @staticmethod
+    def _put(columns: Sequence[torch.Tensor], leaves: list[Any], model: Columns) -> Fork:
+        places = tuple(Place(len(leaves) + at) for at in range(len(columns)))
+        leaves += columns
+        return Fork(model, (), places)
 
 
 def _alike(before: Fork, after: Fork) -> bool:
@@ -222,7 +293,7 @@ def _stacked(item: Any) -> Any:
     return item
 
 
-def _is_row(item: Any) -> bool:
+def is_row(item: Any) -> bool:
     """Whether an item is a list or a tuple of tensors and numbers."""
     is_row = isinstance(item, Fork) and (isinstance(item.model, list) or type(item.model) is tuple)
     return is_row and bool(item.parts) and all(isinstance(part, Place) for part in item.parts)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import torch
 
-from entrepot.exporters.torch.rewriting.sequences import Parted, Rows, Sections, Unfinished
+from entrepot.exporters.torch.rewriting.sequences import Numbers, Parted, Rows, Sections, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 
 
@@ -44,6 +44,14 @@ class Tracked(list[Any]):
         if index == 0:
             self.front += 1
         super().insert(index, item)
+
+    def extend(self, items: Any) -> None:
+        if isinstance(items, Numbers) and isinstance(items.length, torch.SymInt):
+            items = Grown(Stacked(items.tensor))
+        super().extend(items.items if isinstance(items, Grown) else items)
+
+    def __iadd__(self, items: Any) -> Any:
+        return longer(self, items)
 
     def __getitem__(self, index: Any) -> Any:
         self.look()
@@ -203,16 +211,18 @@ class Piled(Growing):
 
     Args:
         tensor: The items along a new first axis.
+        numbers: Whether they are Python's numbers.
     """
 
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.tensor = tensor
+    def __init__(self, tensor: torch.Tensor, *, numbers: bool = False) -> None:
+        self.tensor, self.numbers = tensor, numbers
 
     @classmethod
-    def of(cls, items: Sequence[torch.Tensor], like: torch.Tensor) -> Piled:
+    def of(cls, items: Sequence[Any], like: torch.Tensor, *, numbers: bool = False) -> Piled:
         """With what a list holds before the loop, and one of the items to come."""
-        rows = [item.unsqueeze(0) for item in items]
-        return cls(torch.cat(rows) if rows else torch.empty([0, *like.shape], dtype=like.dtype))
+        made = cls(torch.empty([0, *like.shape], dtype=like.dtype), numbers=numbers)
+        made.extend(items)
+        return made
 
     @property
     def count(self) -> Any:
@@ -222,18 +232,38 @@ class Piled(Growing):
     def parts(self) -> Sequence[Any]:
         return (self.tensor,)
 
-    def append(self, item: torch.Tensor) -> None:
-        self.tensor = torch.cat([self.tensor, item.unsqueeze(0)])
+    def joined(self, parts: Sequence[Any]) -> Piled:
+        return Piled(parts[0], numbers=self.numbers)
+
+    def append(self, item: Any) -> None:
+        self._longer(as_tensor(item).unsqueeze(0))
+
+    def extend(self, items: Any) -> None:
+        items = items.grown() if isinstance(items, Piled) else items
+        if isinstance(items, Numbers):
+            self._longer(items.tensor)
+        elif isinstance(items, Grown) and items.items:
+            self._longer(items.stacked())
+        else:
+            super().extend(items)
+
+    def __radd__(self, items: Any) -> Any:
+        return Piled.of([*items], torch.empty(self.tensor.shape[1:], dtype=self.tensor.dtype)) + self
+
+    def _longer(self, more: torch.Tensor) -> None:
+        self.tensor = torch.cat([self.tensor, more.to(self.tensor.dtype)])
 
     def __getitem__(self, index: Any) -> Any:
-        return Rows(self.tensor[index]) if isinstance(index, slice) else self.tensor[index]
+        if isinstance(index, slice):
+            return Rows(self.tensor[index])
+        return self.tensor[index].item() if self.numbers else self.tensor[index]
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError("a list that grows in a loop is gone through in it")
 
-    def grown(self) -> Grown:
+    def grown(self) -> Unfinished:
         """The same as a list that a loop has made."""
-        return Grown(Stacked(self.tensor))
+        return Numbers(self.tensor) if self.numbers else Grown(Stacked(self.tensor))
 
 
 class Stacked(Parted):
@@ -247,7 +277,7 @@ class Stacked(Parted):
 
 
 class Columns(Unfinished):
-    """A list of lists or tuples of one length that a loop has made: what they hold at each place, as one tensor.
+    """A list of lists or tuples of one length that a loop gives some: what they hold at each place, as one tensor.
 
     Args:
         columns: These tensors.
@@ -256,7 +286,20 @@ class Columns(Unfinished):
     """
 
     def __init__(self, *columns: torch.Tensor, numbers: Sequence[bool], kind: type = list) -> None:
-        self.columns, self.numbers, self.kind, self.length = columns, numbers, kind, columns[0].shape[0]
+        self.columns, self.numbers, self.kind = columns, numbers, kind
+
+    @classmethod
+    def of(cls, rows: Sequence[Any], like: Sequence[torch.Tensor], numbers: Sequence[bool], kind: type) -> Columns:
+        """With what a list holds before the loop, and what one of the rows to come is made of."""
+        made = cls(*(torch.empty([0, *each.shape], dtype=each.dtype) for each in like), numbers=numbers, kind=kind)
+        for row in rows:
+            made.append(row)
+        return made
+
+    @property
+    def length(self) -> Any:
+        """How many rows there are."""
+        return self.columns[0].shape[0]
 
     def parts(self) -> Sequence[Any]:
         return self.columns
@@ -267,6 +310,26 @@ class Columns(Unfinished):
     def at(self, index: Any) -> Any:
         rows = [column.select(0, index) for column in self.columns]
         return self.kind(row.item() if number else row for row, number in zip(rows, self.numbers, strict=True))
+
+    def append(self, row: Any) -> None:
+        """Put a row at the end."""
+        self._longer([as_tensor(each).unsqueeze(0) for each in row])
+
+    def extend(self, rows: Any) -> None:
+        """Put several there."""
+        if isinstance(rows, Columns):
+            self._longer(rows.columns)
+            return
+        for row in rows:
+            self.append(row)
+
+    def __iadd__(self, rows: Any) -> Self:
+        self.extend(rows)
+        return self
+
+    def _longer(self, more: Sequence[torch.Tensor]) -> None:
+        pairs = zip(self.columns, more, strict=True)
+        self.columns = tuple(torch.cat([column, new.to(column.dtype)]) for column, new in pairs)
 
 
 class Grown(Unfinished):
@@ -358,3 +421,14 @@ class Grown(Unfinished):
             else:
                 flat.append(each)
         return flat[0] if len(flat) == 1 else torch.cat(flat, axis)
+
+
+def longer(items: Any, more: Any) -> Any:
+    """A list, and what it is given at its end; rows that a loop has made are a table, which takes its place."""
+    more = more.grown() if isinstance(more, Piled) else more
+    if isinstance(more, Columns) and isinstance(items, list):
+        if list.__len__(items):
+            raise TypeError("a list that holds something is given rows that a loop has made")
+        return more
+    items.extend(more)
+    return items

@@ -112,7 +112,7 @@ class _Loop:
         known = self.part.symbols(self.env) - outcome.aside.private
         changing = [at for at, size in enumerate(sizes) if not expression(size).free_symbols <= known]
         if changing and links.is_several(after):
-            raise UnlikeError("a list is given more items one time than another")
+            raise links.varying(after)
         if changing:
             raise uneven(links.lists[after], leaf, changing)
         count = None if self.going is not None or self.items is None else self.items.length

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.lists import Grown
+from entrepot.exporters.torch.rewriting.combining import Choices, Product
+from entrepot.exporters.torch.rewriting.links import whole
+from entrepot.exporters.torch.rewriting.lists import Columns, Grown
 from entrepot.exporters.torch.rewriting.sequences import Backwards, Chained, Numbers, Part, Span, Unfinished
 
 
@@ -15,23 +19,49 @@ def one_tensor(value: Any) -> torch.Tensor | None:
 
     Whole numbers are int64, others of the default type, as in ``torch.tensor``.
     """
+    value = whole(value)
     if isinstance(value, Span):
         return torch.arange(value.length) * value.step + value.start
     if isinstance(value, Numbers):
         return _of_default_type(value.tensor)
     if isinstance(value, Grown):
         return _of_default_type(value.stacked())
+    if isinstance(value, Choices | Columns | Product):
+        return _table(value)
     if isinstance(value, Chained):
         pieces = [one_tensor(each) if isinstance(each, Unfinished) else torch.tensor(each) for each in value.pieces]
         return None if any(each is None for each in pieces) else torch.cat(pieces)  # type: ignore[arg-type]
-    whole = one_tensor(value.whole) if isinstance(value, Backwards | Part) else None
-    return None if whole is None else _arranged(whole, value)
+    inside = one_tensor(value.whole) if isinstance(value, Backwards | Part) else None
+    return None if inside is None else _arranged(inside, value)
 
 
-def _arranged(whole: torch.Tensor, value: Backwards | Part) -> torch.Tensor:
+def _table(value: Choices | Columns | Product) -> torch.Tensor | None:
+    """Rows of numbers."""
+    if isinstance(value, Product):
+        found = [one_tensor(each) if isinstance(each, Unfinished) else torch.tensor(each) for each in value.wholes]
+        columns = [column for column in found if column is not None and column.dim() == 1]
+        return _every(columns) if len(columns) == len(found) else None
+    if isinstance(value, Choices):
+        return _side_by_side(value.columns().columns) if isinstance(value.whole, Span) else None
+    return _side_by_side(value.columns)
+
+
+def _every(columns: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Each number with each of the next column, and so on."""
+    count, sizes = len(columns), [column.shape[0] for column in columns]
+    axes = [column.reshape([-1 if at == axis else 1 for at in range(count)]) for axis, column in enumerate(columns)]
+    return _side_by_side([axis.expand(sizes).reshape(-1) for axis in axes])
+
+
+def _side_by_side(columns: Sequence[torch.Tensor]) -> torch.Tensor:
+    dtype = functools.reduce(torch.promote_types, [column.dtype for column in columns])
+    return _of_default_type(torch.stack([column.to(dtype) for column in columns], 1))
+
+
+def _arranged(inside: torch.Tensor, value: Backwards | Part) -> torch.Tensor:
     if isinstance(value, Backwards):
-        return whole.flip(0)
-    spaced = whole[value.start :: value.step] if value.step > 1 else whole
+        return inside.flip(0)
+    spaced = inside[value.start :: value.step] if value.step > 1 else inside
     return spaced.narrow(0, 0 if value.step > 1 else value.start, value.length)
 
 

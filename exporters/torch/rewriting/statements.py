@@ -129,8 +129,11 @@ class Statements(Expressions):
         return node
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
-        """``[f(x) for x in xs]``: a list of what a function returns for each; with more loops inside, of its items."""
-        if any(generator.ifs or generator.is_async for generator in node.generators):
+        """``[f(x) for x in xs]``: a list of what a function returns for each; with more loops inside, of its items.
+
+        With ``if``, a second function says for each whether it is one of them.
+        """
+        if any(generator.is_async for generator in node.generators):
             return self.generic_visit(node)
         generator, *inside = node.generators
         original = copy.deepcopy(node)
@@ -141,9 +144,15 @@ class Statements(Expressions):
         around = [name for name in self._around if name not in names and mentions(node)[name]]
         outer, self._around = self._around, [*around, *names]
         element = self.visit(ast.copy_location(ast.ListComp(node.elt, inside), node) if inside else node.elt)
+        tests = generator.ifs
+        test = self.condition(tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)) if tests else None
         self._around = outer
-        one = ast.ListComp(element, [ast.comprehension(generator.target, ast.Tuple([_load(item)], ast.Load()), [], 0)])
-        function = ast.Lambda(_arguments(item, *around), ast.Subscript(one, ast.Constant(0), ast.Load()))
+
+        def function(value: ast.expr) -> ast.Lambda:
+            target = ast.comprehension(generator.target, ast.Tuple([_load(item)], ast.Load()), [], 0)
+            one = ast.ListComp(value, [target])
+            return ast.Lambda(_arguments(item, *around), ast.Subscript(one, ast.Constant(0), ast.Load()))
+
         self._count += 1
         mark = self._count
         self.hoisted += self._accessors(mark, state)
@@ -151,7 +160,8 @@ class Statements(Expressions):
             "listed_flat" if inside else "listed",
             [
                 self.visit(generator.iter),
-                function,
+                function(element),
+                ast.Constant(None) if test is None else function(test),
                 self._state(mark, state, original),
                 ast.Constant(node.lineno),
                 *map(_load, around),

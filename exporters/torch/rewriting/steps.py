@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,19 +15,21 @@ from entrepot.exporters.torch.messages import is_about_values
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
-from entrepot.exporters.torch.rewriting.environment import expression, hint, known
+from entrepot.exporters.torch.rewriting.combining import one_of, transposed
+from entrepot.exporters.torch.rewriting.environment import hint, known
 from entrepot.exporters.torch.rewriting.links import ListError, piled, whole
-from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Tracked, Trailing
+from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Lengthened, Piled, Tracked, Trailing, longer
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.masked import beside_mask
+from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
 from entrepot.exporters.torch.rewriting.part import State, inside
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
 from entrepot.exporters.torch.rewriting.sequences import Span, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.substitution import substitute
 from entrepot.exporters.torch.rewriting.texts import text
-from entrepot.exporters.torch.rewriting.trees import NUMBERS, UNDEFINED, UnlikeError
-from entrepot.exporters.torch.upstream import FakeTensor
+from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
+from entrepot.exporters.torch.upstream import FakeTensor, numpy_in_torch
 
 __all__ = [
     "UNDEFINED",
@@ -53,6 +55,7 @@ __all__ = [
     "store",
     "substitute",
     "text",
+    "transposed",
 ]
 
 
@@ -100,6 +103,8 @@ def settled(test: Any) -> Any:
         return bool(test.items)
     if isinstance(test, Trailing | Piled | Lengthened):
         return settled(test.count)
+    if isinstance(test, Columns):
+        return settled(test.length)
     if isinstance(test, Tracked):
         test.look()
     return bool(test)
@@ -234,13 +239,15 @@ def item(target: Any, index: Any) -> Any:
     if (part := chosen_part(target, index)) is not None:
         return part
     if isinstance(target, list | tuple) and isinstance(index, torch.SymInt):
-        return _one_of(target, index)
+        return one_of(target, index)
     if isinstance(target, np.ndarray):
         return element(target, index)
     if isinstance(target, Trailing) and not (isinstance(index, int) and index == target.place):
         raise piled(target)
     if not isinstance(target, torch.Tensor):
         return target[index]
+    if isinstance(index, Unfinished | Piled) and (numbers := one_tensor(index)) is not None:
+        index = numbers
     target, index = beside_mask(target, index)
     return target[_beside_tensors(index)]
 
@@ -250,20 +257,9 @@ def cut(target: Any, bounds: Any) -> Any:
     return element(target, bounds) if isinstance(target, np.ndarray) else target[bounds]
 
 
-def _one_of(items: Sequence[Any], index: Any) -> Any:
-    """An item of a list; one of them all, if they are alike and which one it is varies."""
-    numbers = all(isinstance(each, NUMBERS) for each in items)
-    shapes = [[expression(size) for size in each.shape] for each in items if isinstance(each, torch.Tensor)]
-    tensors = len(shapes) == len(items) and all(shape == shapes[0] for shape in shapes)
-    if not items or not (numbers or tensors) or expression(index).is_Integer:
-        return items[index]
-    if isinstance(items, Tracked):
-        items.look()
-    found = torch.stack([as_tensor(each) for each in items])[index]
-    return found.item() if numbers else found
-
-
 def _beside_tensors(index: Any) -> Any:
+    if isinstance(index, list) and any(isinstance(part, torch.SymInt) for part in index):
+        return torch.stack([as_tensor(part) for part in index])
     if not (isinstance(index, tuple) and any(isinstance(part, torch.Tensor) for part in index)):
         return index
     return tuple(as_tensor(part).unsqueeze(0) if isinstance(part, torch.SymInt) else part for part in index)
@@ -271,6 +267,8 @@ def _beside_tensors(index: Any) -> Any:
 
 def store(target: Any, index: Any, value: Any) -> None:
     """``target[index] = value``; torch would take a size that varies for a constant there."""
+    if isinstance(target, numpy_in_torch.ndarray):
+        target, value = target.tensor, value.tensor if isinstance(value, numpy_in_torch.ndarray) else value
     parts = index if isinstance(index, tuple) else (index,)
     plain = all(part is None or part is ... or isinstance(part, int | slice | torch.SymInt) for part in parts)
     if isinstance(target, torch.Tensor) and plain and any(isinstance(part, torch.SymInt) for part in parts):
@@ -282,17 +280,20 @@ def store(target: Any, index: Any, value: Any) -> None:
         target[index] = value
 
 
-def listed(items: Any, function: Callable[..., Any], variables: State, line: int, *around: Any) -> Any:
-    """``[f(x) for x in items]``; see ``listed_flat``."""
-    return listed_flat(items, lambda *values: [function(*values)], variables, line, *around)
+def listed(items: Any, function: Callable[..., Any], wanted: Any, variables: State, line: int, *around: Any) -> Any:
+    """``[f(x) for x in items if w(x)]``; see ``listed_flat``."""
+    return listed_flat(items, lambda *values: [function(*values)], wanted, variables, line, *around)
 
 
-def listed_flat(items: Any, function: Callable[..., Any], variables: State, line: int, *around: Any) -> Any:
-    """``[y for x in items for y in f(x)]``.
+def listed_flat(
+    items: Any, function: Callable[..., Any], wanted: Any, variables: State, line: int, *around: Any
+) -> Any:
+    """``[y for x in items if w(x) for y in f(x)]``.
 
     Args:
         items: What it runs over.
         function: Is called with an item, and what ``around`` holds.
+        wanted: Says of an item, called likewise, whether it counts; ``None`` where all do.
         variables: Those of the function that are mentioned.
         line: Where it is.
         around: The items of lists around this one, which are variables of these alone.
@@ -300,20 +301,35 @@ def listed_flat(items: Any, function: Callable[..., Any], variables: State, line
     if isinstance(items, torch.Tensor):
         items = callee(torch.unbind)(items)
     items = whole(items)
-    if not isinstance(items, Unfinished) or isinstance(items.length, int):
-        return [each for item in items for each in function(item, *around)]
-    held: list[Any] = [[], *around]
+    held: list[Any] = [[], None, *around]
 
     def put(values: tuple[Any, ...]) -> None:
         held[:] = values
 
     both = variables.with_more([""] * len(held), lambda: tuple(held), put)
-    _over(items, lambda item: held[0].extend(function(item, *held[1:])), None, both, line)
+
+    def take() -> None:
+        held[0] = longer(held[0], function(held[1], *held[2:]))
+
+    def turn(item: Any) -> None:
+        held[1] = item
+        if wanted is None:
+            take()
+        else:
+            branch(wanted(item, *held[2:]), take, lambda: None, both, line, (False, False))
+        held[1] = None
+
+    if isinstance(items, Unfinished) and not isinstance(items.length, int):
+        _over(items, turn, None, both, line)
+    else:
+        for item in items:
+            turn(item)
     return held[0]
 
 
 def spread(*pieces: Any) -> Any:
     """``[*xs, *ys]``."""
+    pieces = tuple(map(whole, pieces))
     if any(isinstance(each, Unfinished) and not isinstance(each.length, int) for each in pieces):
         return functools.reduce(operator.add, [each if isinstance(each, Unfinished) else list(each) for each in pieces])
     return [item for each in pieces for item in each]

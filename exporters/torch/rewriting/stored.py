@@ -207,12 +207,27 @@ def _with(state: Any, attributes: Sequence[Attribute]) -> Any:
 
 
 def _in_other_form(state: Any, error: ListError) -> bool:
-    """Whether the list is one of the variables, which then hold its other form."""
+    """Whether the list is one of the variables, or in a list or dict among them, which then hold its other form."""
     before = state.get()
-    if not any(value is error.list for value in before):
+    if any(value is error.list for value in before):
+        form = error.form()
+        state.put(tuple(form if value is error.list else value for value in before))
+        return True
+    return any(_exchanged(value, error) for value in before)
+
+
+def _exchanged(owner: Any, error: ListError) -> bool:
+    """Whether the list is in another list or a dict; exchange it there."""
+    if type(owner) is dict:
+        pairs = list(owner.items())
+    elif isinstance(owner, list):
+        pairs = list(enumerate(list.__iter__(owner)))
+    else:
         return False
-    form = error.form()
-    state.put(tuple(form if value is error.list else value for value in before))
+    place = next((key for key, value in pairs if value is error.list), None)
+    if place is None:
+        return any(_exchanged(value, error) for _, value in pairs)
+    owner[place] = error.form()
     return True
 
 

@@ -12,6 +12,7 @@ import torch
 
 from entrepot.exporters.torch.rewriting.lists import Tracked
 from entrepot.exporters.torch.rewriting.sequences import Parted
+from entrepot.exporters.torch.upstream import numpy_in_torch
 
 
 class Undefined:
@@ -66,8 +67,8 @@ def spread(value: Any, leaves: list[Any]) -> Any:
 
 
 def _parts(value: Any) -> tuple[tuple[Any, ...], list[Any] | None]:
-    if isinstance(value, Parted):
-        return (), list(value.parts())
+    if isinstance(value, Parted | numpy_in_torch.ndarray):
+        return (), list(value.parts()) if isinstance(value, Parted) else [value.tensor]
     if type(value) in (list, tuple, Tracked) or (isinstance(value, tuple) and hasattr(value, "_fields")):
         return (), [*(list if isinstance(value, list) else tuple).__iter__(value)]
     if type(value) is deque:
@@ -128,6 +129,8 @@ def _filled(owner: Any, keys: tuple[Any, ...], parts: list[Any]) -> Any:
 def _joined(model: Any, keys: tuple[Any, ...], parts: list[Any]) -> Any:
     if isinstance(model, Parted):
         return model.joined(parts)
+    if isinstance(model, numpy_in_torch.ndarray):
+        return numpy_in_torch.ndarray(parts[0])
     if isinstance(model, list):
         return Tracked(parts, model)
     if type(model) is deque:

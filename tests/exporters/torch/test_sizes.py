@@ -65,3 +65,23 @@ def test_triangles_of_a_length_leave_it_dynamic():
         found = session.run(None, {"x": x.numpy()})
         for one, other in zip(found, Triangles()(x), strict=True):
             assert np.allclose(one, other.numpy(), rtol=1e-5, atol=1e-5)
+
+
+class Boxes(nn.Module):
+    """The greatest value in each box, which names its picture by a number beside its sides."""
+
+    def forward(self, pictures, boxes):
+        made = []
+        for box in boxes:
+            left, top = int(box[1]), int(box[2])
+            made.append(pictures[int(box[0]), :, top:, left:].amax((1, 2)))
+        return torch.stack(made)
+
+
+def test_pictures_that_boxes_name_may_be_as_few_as_one():
+    """The sample names its second picture, which a batch of one does not have."""
+    boxes = torch.tensor([[1, 0.5, 1.5], [0, 1.25, 0.75]])
+    model = ep.export(Boxes(), (torch.randn(2, 3, 5, 4), boxes))
+    pictures, boxes = torch.randn(1, 3, 6, 7), torch.tensor([[0, 2.5, 1.0]])
+    (found,) = ep.Session(model).run({"pictures": pictures.numpy(), "boxes": boxes.numpy()}).values()
+    np.testing.assert_allclose(found, Boxes()(pictures, boxes).numpy(), rtol=1e-6)
