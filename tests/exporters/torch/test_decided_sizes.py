@@ -1,4 +1,4 @@
-"""Captures that cannot lead anywhere end early: where branches on sizes are decided instead, and where bodies refuse."""
+"""Captures that cannot lead anywhere end early: branches on sizes are decided instead first, and bodies come first."""
 
 from __future__ import annotations
 
