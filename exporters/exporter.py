@@ -9,6 +9,7 @@ import contextlib
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from entrepot.exporters.arrays import NUMPY, Array, Arrays
@@ -153,6 +154,7 @@ class Source(Callee, Protocol):
         looping: The one of them that keeps loops, whatever their length, if any.
         sized: Those of them whose captures depend on the sizes of the sample.
         last: Further ones, tried where none of them came to anything.
+        joins: Those that put captures of another way together, and of which; they are right only where these are.
         spared: Axes that are not worth another way, where one came to something.
         way: The one to be used; the pipeline sets it before each capture.
         more: Further inputs to prove a capture with: they take branches that the sample does not.
@@ -173,6 +175,7 @@ class Source(Callee, Protocol):
     looping: str = ""
     sized: Sequence[str] = ()
     last: Sequence[str] = ()
+    joins: Mapping[str, str] = MappingProxyType({})
     spared: Collection[Axis] = ()
     way: str = "as it is"
     lost: Collection[Axis] = ()

@@ -104,6 +104,7 @@ class _Export:
         self.limited: dict[Axis, Fixed] = {}
         self.allowed: Collection[Axis] = ()
         self.attempts = Attempts()
+        self._refuted: set[str] = set()
         self._first: Report | None = None
         self._where = ""
 
@@ -219,6 +220,7 @@ class _Export:
         if self.attempts.made:
             self.options.tell(f"trying another way: {way}")
         try:
+            self._check_joined()
             model, varying = self._proved(groups)
         except FAILURES as error:
             self.options.tell(f"{way}: {error.message}")
@@ -227,6 +229,16 @@ class _Export:
         limited = {axis for axis, reason in self.limited.items() if reason.why != UNCOMPUTED}
         whatever = self._failed(self.fixed)
         return Attempt(way, model, varying, varying & limited, whatever=whatever, ends=_ends(self.fixed))
+
+    def _check_joined(self) -> None:
+        """Leave a way alone that puts captures together which are wrong even where no axis varies.
+
+        Raises:
+            ConversionError: It is such a way.
+        """
+        joined = self.source.joins.get(self.source.way)
+        if joined in self._refuted:
+            raise ConversionError(f"puts captures {joined} together, which are wrong at the sizes of the sample")
 
     def _failed(self, reasons: Mapping[Axis, Fixed]) -> bool:
         """Whether a capture fixed axes for nothing but failures that have to do with no size."""
@@ -317,6 +329,8 @@ class _Export:
             guilty = [group for group in free if group.symbol in failed] or free[-1:]  # only together: give up one
         if self._kept(model, groups, guilty, report):
             return groups
+        if at_sample and not free:
+            self._refuted.add(self.source.way)
         if not guilty or any(group.required for group in guilty):
             raise unequal(self._first)  # later ones say of axes that they were given up, which did not help
         bound = bound_groups(self.prober, guilty[0], groups) if not at_sample and guilty[0].symbol in failed else None

@@ -52,7 +52,7 @@ class Doubled:
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
         """Outputs by name, those of single precision in double; ``None`` where it cannot be run."""
         try:
-            return self._session.run({name: _widened(value) for name, value in feeds.items()})
+            return self._session.run({name: widened(value) for name, value in feeds.items()})
         except EntrepotError:
             return None
 
@@ -61,7 +61,7 @@ class Doubled:
         if not self._choices:
             return []
         try:
-            found = self._session.run({name: _widened(value) for name, value in feeds.items()}, self._choices)
+            found = self._session.run({name: widened(value) for name, value in feeds.items()}, self._choices)
         except EntrepotError:
             return []
         return [found[name] for name in self._choices]
@@ -236,7 +236,8 @@ def _narrow_around(graph: ir.Graph, node: ir.Node, inputs: Sequence[int], output
         graph.insert_after(node, cast)
 
 
-def _widened(value: Any) -> Any:
+def widened(value: Any) -> Any:
+    """Arrays of single precision in double."""
     if isinstance(value, list):
-        return [_widened(each) for each in value]
+        return [widened(each) for each in value]
     return value.astype(np.float64) if isinstance(value, np.ndarray) and value.dtype == np.float32 else value

@@ -85,6 +85,25 @@ def test_what_it_translates_wrongly_is_caught(toy):
     assert not ep.verify(Net(2 * square), model, sample)
 
 
+def test_captures_that_are_wrong_where_no_axis_varies_are_not_put_together(toy, monkeypatch):
+    taken = []
+    real = ToySource.capture
+
+    def capture(self, prober, groups, options):
+        taken.append((self.way, len(groups)))
+        return real(self, prober, groups, options)
+
+    monkeypatch.setattr(ToySource, "capture", capture)
+    monkeypatch.setattr(ToySource, "ways", ("as it is", "in parts", "anew"))
+    monkeypatch.setattr(ToySource, "joins", {"in parts": "as it is"})
+    square = np.arange(9, dtype=np.float32).reshape(3, 3)
+    with pytest.raises(ep.VerificationError) as caught:
+        ep.export(Net(square, operator="Mul"), (np.full((3, 3), 2, np.float32), {"bias": BIAS}))
+    assert taken[-1] == ("anew", 0)
+    assert dict(taken) == {"as it is": 0, "anew": 0}
+    assert "in parts: puts captures as it is together, which are wrong at the sizes" in " ".join(caught.value.__notes__)
+
+
 def test_a_model_that_is_no_function_is_refused(toy, monkeypatch):
     monkeypatch.setattr(Net, "forward", lambda self, x, extra: {"y": x + np.random.default_rng().normal()})
     with pytest.raises(ep.ConversionError, match="two calls with the same inputs differ"):

@@ -65,6 +65,7 @@ def capture(
     gain: Gain = lambda *_: None,
     ended: Gain = lambda *_: None,
     begun: Begun | None = None,
+    failed: Callable[[], None] = lambda: None,
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
 
@@ -81,6 +82,7 @@ def capture(
             no use.
         ended: Given the same after an attempt that was of no use; may raise as well.
         begun: What ``ended`` was given when it raised, to go on from there.
+        failed: Called before axes are given up without a reason that has to do with them; may raise.
 
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
@@ -116,7 +118,7 @@ def capture(
             if settled is None:
                 first = first or captured_blame(error, flat, tensors, groups, call.names)
                 alone = functools.partial(_alone, module, call, prober, stepper)
-                settled = _fewer(groups, prober, first, alone, worth)
+                settled = _together(prober, groups) or _fewer(groups, first, alone, worth, failed)
             if settled is None or required - {group.symbol for group in settled[0]}:
                 raise first or captured_blame(error, flat, tensors, groups, call.names) from error
         failing = None
@@ -300,24 +302,28 @@ def _without_broken(groups: list[Group], broken: Sequence[tuple[Group, Broken]],
     ]
 
 
-def _fewer(
-    groups: list[Group],
-    prober: Prober,
-    error: EntrepotError,
-    alone: Callable[[Group], bool],
-    worth: Collection[Group],
-) -> _Settled | None:
-    """What else to try when a capture fails without a suggestion: axes of one size bound, then fewer, then none.
-
-    Those that are ``worth`` a capture come first: if none of them is captured alone, nothing is gained by the others.
-    """
+def _together(prober: Prober, groups: list[Group]) -> _Settled | None:
+    """What to try first when a capture fails without a suggestion: axes of one size bound."""
     tied = tied_groups(prober, groups)
     if tied is not None:
         return tied, []
-    for alike in (True, False):
-        for group in groups:
-            if (bound := bound_groups(prober, group, groups, alike=alike)) is not None:
-                return bound, []
+    bound = (bound_groups(prober, group, groups, alike=alike) for alike in (True, False) for group in groups)
+    found = next((each for each in bound if each is not None), None)
+    return None if found is None else (found, [])
+
+
+def _fewer(
+    groups: list[Group],
+    error: EntrepotError,
+    alone: Callable[[Group], bool],
+    worth: Collection[Group],
+    failed: Callable[[], None],
+) -> _Settled | None:
+    """What else to try: fewer axes, then none.
+
+    Those that are ``worth`` a capture come first: if none of them is captured alone, nothing is gained by the others.
+    """
+    failed()
     free = [group for group in groups if group.formula is None]
     kept = free[:1] if len(free) > 1 else []
     if 1 < len(free) <= _MOST_ALONE:

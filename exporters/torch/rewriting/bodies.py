@@ -50,6 +50,49 @@ class BodyModule(torch.nn.Module):
         return tuple(self._run(tensors[: self._count], ints))
 
 
+class Bodies:
+    """The bodies of a program's branches and loops, and of those inside, captured before anything is translated.
+
+    One that cannot be followed refuses the whole program, whose translation would have taken as long as its capture.
+
+    Args:
+        program: The whole.
+        flows: What its operators stand for; captures of bodies add to it.
+        module: What has the weights.
+        hints: Sizes in the sample.
+    """
+
+    def __init__(
+        self,
+        program: torch.export.ExportedProgram,
+        flows: Mapping[str, Flow],
+        module: torch.nn.Module,
+        hints: Mapping[Any, int],
+    ) -> None:
+        self._module, self._hints = module, hints
+        self._captured: dict[int, torch.export.ExportedProgram] = {}
+        waiting = [program]
+        while waiting:
+            for flow in [flows[key] for key in _keys_in(waiting.pop())]:
+                for body in flow.bodies:
+                    if id(body) not in self._captured:
+                        self._captured[id(body)] = capture_body(flow, body, module, hints)
+                        waiting.append(self._captured[id(body)])
+
+    def take(self, flow: Flow, body: Body) -> torch.export.ExportedProgram:
+        """The program of a body, which is the caller's to change."""
+        found = self._captured.pop(id(body), None)
+        return capture_body(flow, body, self._module, self._hints) if found is None else found
+
+
+def _keys_in(program: torch.export.ExportedProgram) -> list[str]:
+    """The keys of the operators in a program whose results something reads."""
+    operator = torch.ops.entrepot.flow.default
+    parts = (part for part in program.graph_module.modules() if isinstance(part, torch.fx.GraphModule))
+    nodes = (node for part in parts for node in part.graph.nodes if node.target is operator and node.users)
+    return [str(node.args[3]) for node in nodes]
+
+
 def capture_body(
     flow: Flow, body: Body, module: torch.nn.Module, hints: Mapping[Any, int]
 ) -> torch.export.ExportedProgram:

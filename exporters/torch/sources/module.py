@@ -7,6 +7,7 @@ import copy
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import onnx_ir
@@ -80,6 +81,7 @@ class ModuleSource(TorchSource):
     looping: str = _REWRITTEN
     sized: Sequence[str] = (_PLAIN, _REWRITTEN)
     last: Sequence[str] = (_DECIDED,)
+    joins: Mapping[str, str] = MappingProxyType({_PARTS: _PLAIN})
 
     more: list[list[torch.Tensor]]
     way_notes: Sequence[str] = ()

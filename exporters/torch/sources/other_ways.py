@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,7 +24,7 @@ from entrepot.exporters.torch.lowering.flows import expand_flows
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
 from entrepot.exporters.torch.lowering.weights import weight_names
-from entrepot.exporters.torch.rewriting.bodies import capture_body
+from entrepot.exporters.torch.rewriting.bodies import Bodies
 from entrepot.exporters.torch.rewriting.flows import FLOWS
 from entrepot.exporters.torch.rewriting.modules import rewritten_copy
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, reach
@@ -53,10 +54,10 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
     try:
         with stores_followed(module):
             captured = _capture_rewritten(source, module, prober, groups, options)
+            bodies = Bodies(captured.program, FLOWS, module, size_notes(captured.program).sizes)
             options.tell("translating to ONNX")
             graph = translate(captured.program)
-            hints = size_notes(captured.program).sizes
-            expand_flows(graph, FLOWS, lambda flow, body: translate(capture_body(flow, body, module, hints)))
+            expand_flows(graph, FLOWS, lambda flow, body: translate(bodies.take(flow, body)))
         source.more, source.way_notes = _reached(source, module)
     except EntrepotError:
         raise
@@ -70,6 +71,31 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
     return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(source.module))
 
 
+class _DecidedInstead(Exception):  # noqa: N818 - an answer, not a fault
+    """Sizes that depend on the way taken are why a capture fails: where they do not, every axis varies."""
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A capture with what is noted about its branches and loops, and about checks that it left out."""
+
+    capture: Capture
+    flows: Mapping[str, Any]
+    left_out: Mapping[str, Any]
+
+    def back(self) -> Capture:
+        """It, noted once more."""
+        _note_again(self.flows, self.left_out)
+        return self.capture
+
+
+def _note_again(flows: Mapping[str, Any], left_out: Mapping[str, Any]) -> None:
+    FLOWS.clear()
+    LEFT_OUT.clear()
+    FLOWS.update(flows)
+    LEFT_OUT.update(left_out)
+
+
 def _capture_rewritten(
     source: ModuleSource, module: torch.nn.Module, prober: Prober, groups: list[Group], options: Options
 ) -> Capture:
@@ -79,34 +105,63 @@ def _capture_rewritten(
     """
     gain = functools.partial(source.check_gain, groups)
     take = functools.partial(capture, module, source.call, prober, progress=options.tell, tied=True, gain=gain)
+
+    def taken(**more: Any) -> _Taken:
+        FLOWS.clear()
+        LEFT_OUT.clear()
+        made = take(copy.deepcopy(groups), **more)
+        gain(made.groups, made.fixed)
+        return _Taken(made, dict(FLOWS), dict(LEFT_OUT))
+
     SIZES.met = False
-    found: Capture | None = None
+    found, other = _both_ways(taken)
+    if found is not None and not (found.capture.fixed and SIZES.met):
+        return found.capture
+    other = other or _decided(taken)
+    if isinstance(other, ConversionError):
+        if found is None:
+            raise other
+        return found.back()
+    if found is None or len(other.capture.fixed) < len(found.capture.fixed):
+        return other.back()
+    return found.back()
+
+
+def _both_ways(taken: Callable[..., _Taken]) -> tuple[_Taken | None, _Taken | ConversionError | None]:
+    """A capture with both ways of branches on sizes, and what came of one that goes as the sample, if that came first.
+
+    Raises:
+        ConversionError: There is no capture, and no size decides anything.
+    """
+    others: list[_Taken | ConversionError] = []
+
+    def before_axes_are_given_up() -> None:
+        if not SIZES.met or others:
+            return
+        noted = dict(FLOWS), dict(LEFT_OUT)
+        others.append(_decided(taken))
+        if isinstance(others[0], _Taken) and not others[0].capture.fixed:
+            raise _DecidedInstead
+        _note_again(*noted)
+
+    found: _Taken | None = None
     try:
-        found = take(copy.deepcopy(groups))
-        gain(found.groups, found.fixed)
+        found = taken(failed=before_axes_are_given_up)
+    except _DecidedInstead:
+        pass
     except ConversionError:
         if not SIZES.met:
             raise
-    if found is not None and not (found.fixed and SIZES.met):
-        return found
-    kept = dict(FLOWS), dict(LEFT_OUT)
-    FLOWS.clear()
-    LEFT_OUT.clear()
+    return found, next(iter(others), None)
+
+
+def _decided(take: Callable[[], _Taken]) -> _Taken | ConversionError:
+    """A capture in which branches on sizes go as in the sample, or why there is none."""
     with SIZES.decided():
         try:
-            other = take(copy.deepcopy(groups))
-            gain(other.groups, other.fixed)
-        except ConversionError:
-            if found is None:
-                raise
-            other = found
-    if found is None or len(other.fixed) < len(found.fixed):
-        return other
-    FLOWS.clear()
-    LEFT_OUT.clear()
-    FLOWS.update(kept[0])
-    LEFT_OUT.update(kept[1])
-    return found
+            return take()
+        except ConversionError as error:
+            return error
 
 
 def _reached(source: ModuleSource, module: torch.nn.Module) -> tuple[list[list[torch.Tensor]], list[str]]:

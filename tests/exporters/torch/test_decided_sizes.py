@@ -1,0 +1,80 @@
+"""Captures that cannot lead anywhere end early: branches on sizes are decided instead first, and bodies come first."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import Module
+
+import entrepot as ep
+from entrepot.exporters.torch.rewriting.flows import FLOWS
+from entrepot.exporters.torch.rewriting.reaching import SIZES
+from entrepot.exporters.torch.sources import other_ways
+from entrepot.ir.errors import ConversionError
+
+NONE, ONE, TWO = (dict.fromkeys(range(count), "a reason") for count in range(3))
+
+
+@pytest.mark.parametrize(
+    ("decided", "fewer", "order", "result"),
+    [
+        (NONE, ONE, ["decided"], "decided"),
+        (ONE, TWO, ["decided", "fewer"], "decided"),
+        (TWO, ONE, ["decided", "fewer"], "fewer"),
+        (None, ONE, ["decided", "fewer"], "fewer"),
+        (ONE, None, ["decided", "fewer"], "decided"),
+        (None, None, ["decided", "fewer"], None),
+    ],
+)
+def test_before_axes_are_given_up_branches_on_sizes_are_decided(
+    monkeypatch: pytest.MonkeyPatch, decided: Any, fewer: Any, order: list[str], result: str | None
+) -> None:
+    seen: list[str] = []
+
+    def capture(*_: Any, failed: Any = lambda: None, **__: Any) -> Any:
+        SIZES.met, name, fixed = True, "decided", decided
+        if not SIZES.decide:
+            failed()
+            name, fixed = "fewer", fewer
+        seen.append(name)
+        FLOWS[name] = name  # type: ignore[assignment]
+        if fixed is None:
+            raise ConversionError(name)
+        return SimpleNamespace(name=name, fixed=fixed, groups=[])
+
+    monkeypatch.setattr(other_ways, "capture", capture)
+    source: Any = SimpleNamespace(check_gain=lambda *_: None, call=None)
+    options: Any = SimpleNamespace(tell=None)
+    arguments: Any = (source, None, None, [], options)
+    try:
+        if result is None:
+            with pytest.raises(ConversionError, match="decided"):
+                other_ways._capture_rewritten(*arguments)
+        else:
+            found: Any = other_ways._capture_rewritten(*arguments)
+            assert (found.name, list(FLOWS)) == (result, [result])
+        assert seen == order
+    finally:
+        FLOWS.clear()
+
+
+class Grouped(Module):
+    """What is chosen comes in threes where its sum is positive, which no capture can know."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        chosen = x[x > -9]
+        if x.sum() > 0:
+            return chosen.view(-1, 3).sum(0)
+        return x[:3, 0]
+
+
+def test_bodies_are_captured_before_anything_is_translated(monkeypatch: pytest.MonkeyPatch) -> None:
+    translated: list[Any] = []
+    real = other_ways.translate
+    monkeypatch.setattr(other_ways, "translate", lambda program: translated.append(program) or real(program))
+    model = ep.export(Grouped(), torch.linspace(1, 2, 18).reshape(6, 3), dynamic=False)
+    assert any("branches and loops rewritten: " in note and "captured as it decides" in note for note in model.notes)
+    assert len(translated) == 1  # what it decides for the sample, and not the whole around the body that is refused
