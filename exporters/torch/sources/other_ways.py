@@ -29,6 +29,7 @@ from entrepot.exporters.torch.rewriting.flows import FLOWS
 from entrepot.exporters.torch.rewriting.modules import rewritten_copy
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, reach
 from entrepot.exporters.torch.rewriting.stored import stores_followed
+from entrepot.exporters.torch.rewriting.trees import UnlikeError
 from entrepot.exporters.torch.running.deciding import DecisionSpotter
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
@@ -61,7 +62,7 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
         source.more, source.way_notes = _reached(source, module)
     except EntrepotError:
         raise
-    except MODEL_ERRORS as error:
+    except (*MODEL_ERRORS, UnlikeError) as error:
         raise ConversionError(f"what was rewritten cannot be captured: {error}") from error
     finally:
         FLOWS.clear()

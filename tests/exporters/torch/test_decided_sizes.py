@@ -12,6 +12,7 @@ from torch.nn import Module
 import entrepot as ep
 from entrepot.exporters.torch.rewriting.flows import FLOWS
 from entrepot.exporters.torch.rewriting.reaching import SIZES
+from entrepot.exporters.torch.rewriting.trees import UnlikeError
 from entrepot.exporters.torch.sources import other_ways
 from entrepot.ir.errors import ConversionError
 
@@ -78,3 +79,14 @@ def test_bodies_are_captured_before_anything_is_translated(monkeypatch: pytest.M
     model = ep.export(Grouped(), torch.linspace(1, 2, 18).reshape(6, 3), dynamic=False)
     assert any("branches and loops rewritten: " in note and "captured as it decides" in note for note in model.notes)
     assert len(translated) == 1  # what it decides for the sample, and not the whole around the body that is refused
+
+
+def test_what_no_body_can_keep_is_a_refusal_of_this_way_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> Any:
+        raise UnlikeError("None becomes a list")
+
+    monkeypatch.setattr(other_ways, "Bodies", refused)
+    model = ep.export(Grouped(), torch.linspace(1, 2, 18).reshape(6, 3), dynamic=False)
+    assert any(
+        "branches and loops rewritten: what was rewritten cannot be captured: None" in each for each in model.notes
+    )
