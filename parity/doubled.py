@@ -89,23 +89,29 @@ def in_double(model: Model) -> Model:
     return Model(copy)
 
 
-def most_moved(single: Mapping[str, Any], double: Mapping[str, Any], output: OutputComparison) -> float:
-    """By how much an element of a source's output moves from single to double precision; 0 if that explains nothing.
+def most_moved(
+    single: Mapping[str, Any], double: Mapping[str, Any], actual: Mapping[str, Any], output: OutputComparison
+) -> float:
+    """By how much an element of a source's output is off in single precision; 0 if that does not explain a model's.
 
     Args:
         single: What the source computes in single precision.
         double: And in double precision.
-        output: How a model's output differs from the first.
+        actual: What the model computes.
+        output: How the model's output differs from the first.
     """
-    one, other = single.get(output.name), double.get(output.name)
-    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)) or one.shape != other.shape:
+    values: list[Any] = [each.get(output.name) for each in (single, double, actual)]
+    one, exact, other = values
+    if not all(isinstance(each, np.ndarray) for each in values) or one.shape != exact.shape:
         return 0.0
-    if output.metrics is None or one.dtype.kind not in "fiu" or not one.size:
+    measured = output.metrics is not None and np.isfinite(output.metrics.max_abs)
+    if not measured or one.dtype.kind not in "fiu" or not one.size:
         return 0.0
     with np.errstate(invalid="ignore"):
-        apart = np.abs(one.astype(np.float64) - other.astype(np.float64))
-    own = float(apart[np.isfinite(apart)].max(initial=0.0))
-    return own if output.metrics.max_abs <= _LIKE * own else 0.0
+        apart, further = (np.abs(each.astype(np.float64) - exact.astype(np.float64)) for each in (one, other))
+    known = np.isfinite(apart)
+    own, most = float(apart[known].max(initial=0.0)), float(further[known].max(initial=0.0))
+    return own if most <= _LIKE * own else 0.0
 
 
 def typed_alike(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:

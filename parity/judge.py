@@ -97,7 +97,7 @@ class Judge:
 
     def _decided(self, case: Case, expected: Outputs, actual: Outputs, found: Comparison) -> Comparison | None:
         """What double precision says of a difference; ``None`` if nothing."""
-        moved = self._moved_by_precision(case, expected, found)
+        moved = self._moved_by_precision(case, expected, actual, found)
         if moved is None:
             return None
         settled = {name: expected[name] if name in moved else value for name, value in actual.items()}
@@ -110,7 +110,9 @@ class Judge:
         told = self._source.first_of_equal(dict(case.feeds))
         return told is not None and compare(told, actual, self._tolerance, scales=self._scales).ok
 
-    def _moved_by_precision(self, case: Case, expected: Outputs, found: Comparison) -> Mapping[str, float] | None:
+    def _moved_by_precision(
+        self, case: Case, expected: Outputs, actual: Outputs, found: Comparison
+    ) -> Mapping[str, float] | None:
         """By how much outputs move from one precision to the other, where that is why they differ; empty if it is not.
 
         In double precision, in which nothing is decided by the last digit of single precision, all outputs agree.
@@ -120,7 +122,7 @@ class Judge:
         twin = None if exact is None else self._twin(case)
         if exact is None or twin is None:
             return None
-        moved = {output.name: most_moved(expected, exact, output) for output in found.outputs if not output.ok}
+        moved = {output.name: most_moved(expected, exact, actual, output) for output in found.outputs if not output.ok}
         return moved if all(moved.values()) and self._agree_in_double(case, exact, twin) else {}
 
     def _agree_in_double(self, case: Case, exact: Outputs, twin: Outputs) -> bool:

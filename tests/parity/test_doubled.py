@@ -9,7 +9,8 @@ import onnx.parser
 import pytest
 
 import entrepot as ep
-from entrepot.parity.doubled import in_double, mostly_excused, typed_alike
+from entrepot.parity.compare import compare
+from entrepot.parity.doubled import in_double, most_moved, mostly_excused, typed_alike
 from entrepot.parity.judge import Judge
 from entrepot.parity.plan import Case
 
@@ -223,3 +224,12 @@ def test_rows_that_single_precision_does_not_tell_apart_are_chosen_alike(scores:
     case = Case("sample", feeds)
     assert Judge(Offset(), judged, None, {}).compare(case, expected, actual, "cpu").ok is right
     assert not Judge(Untold(), judged, None, {}).compare(case, expected, actual, "cpu").ok
+
+
+@pytest.mark.parametrize(("off", "own"), [(-3.5, 1.0), (3.5, 1.0), (-4.5, 0.0), (4.8, 0.0), (np.nan, 0.0)])
+def test_a_model_may_be_four_times_as_far_off_what_is_exact_as_its_source(off: float, own: float) -> None:
+    """On either side: the two may be further from each other, or nearer."""
+    exact = np.array([100.0, 200.0])
+    single, actual = (exact + np.array([each, 0]) for each in (1.0, off))
+    found = compare({"y": single.astype(np.float32)}, {"y": actual.astype(np.float32)}).outputs[0]
+    assert most_moved({"y": single}, {"y": exact}, {"y": actual}, found) == own

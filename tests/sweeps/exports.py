@@ -77,7 +77,7 @@ class OfModule(Subject):
             return False  # it insists on single precision, or cannot be copied
         twin = doubled.run(feeds)
         off = [output for output in compare(wanted, found, scales=scales_of([wanted])).outputs if not output.ok]
-        if twin is None or not all(most_moved(wanted, exact, output) for output in off):
+        if twin is None or not all(most_moved(wanted, exact, found, output) for output in off):
             return False
         rule = default_tolerance(np.dtype(np.float32))
         return compare(exact, typed_alike(twin, exact), rule, scales=scales_of([exact])).ok
