@@ -148,14 +148,14 @@ class _Export:
         best = self.attempts.best
         lost = self.attempts.wanted - (frozenset() if best is None else best.varying)
         ending = [group for group in groups if group.formula is None and group.axes <= lost]
-        ways = [each.way for each in self.attempts.made if each.way in self.source.sized]
-        ways = [way for way in ways if any(self._ends_late(group, way) for group in ending)]
-        if ways:
+        if any(self._ends_late(group) for group in ending):
+            made = {each.way for each in self.attempts.made}
+            ways = [way for way in self.source.sized if way in made]
             bounded = [replace(group, bounded=group in ending) for group in groups]
             self._try(ways, bounded, known, where=" up to another path")
 
-    def _ends_late(self, group: Group, way: str) -> bool:
-        ends = (each.ends.get(axis, 0) for each in self.attempts.made if each.way == way for axis in group.axes)
+    def _ends_late(self, group: Group) -> bool:
+        ends = (attempt.ends.get(axis, 0) for attempt in self.attempts.made for axis in group.axes)
         return max(ends, default=0) > AMPLE * group.sizes[0]
 
     def _take(self, way: str, groups: list[Group], known: Mapping[Axis, Fixed], where: str = "") -> None:
