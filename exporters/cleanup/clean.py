@@ -10,6 +10,7 @@ from onnx_ir.passes import common
 from entrepot.exporters.cleanup.identities import DropIdentities
 from entrepot.exporters.cleanup.idle import drop_idle, forget_half_spectra
 from entrepot.exporters.cleanup.indices import widen_indices
+from entrepot.exporters.cleanup.kinds import use_kinds_taken
 from entrepot.exporters.cleanup.lowest_padding import let_pools_pad
 from entrepot.exporters.cleanup.pack import pack_weights
 from entrepot.exporters.cleanup.padded_pools import keep_padding_apart
@@ -30,6 +31,7 @@ def tidy(model: onnx_ir.Model, weights: Collection[str], level: Level, *, in_pla
     """
     drop_idle(model, weights)
     widen_indices(model)
+    use_kinds_taken(model)
     forget_half_spectra(model)
     count_axes_from_the_front(model, weights)
     DropIdentities()(model)

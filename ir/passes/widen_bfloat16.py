@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
+from entrepot.ir.passes.casting import cast_after, cast_before
 from entrepot.ir.passes.graphs import typed_graphs
 from entrepot.ir.typing.query import Types
 
@@ -57,10 +58,10 @@ def _widened(graph: ir.Graph, chosen: _Chosen) -> None:
             value = node.inputs[at]
             assert value is not None
             if value not in casts:
-                casts[value] = _cast(graph, value, _WIDE, before=node)
+                casts[value] = cast_before(graph, node, value, _WIDE)
             node.replace_input_with(at, casts[value])
         for at in outputs:
-            _rounded(graph, node, node.outputs[at])
+            cast_after(graph, node, node.outputs[at], _WIDE, _NARROW)
 
 
 def _retyped(graph: ir.Graph, types: Types) -> None:
@@ -77,30 +78,3 @@ def _lacked(node: ir.Node) -> bool:
 
 def _narrow(values: Sequence[ir.Value | None], types: Types) -> list[int]:
     return [at for at, value in enumerate(values) if value is not None and types.type(value) == ir.TensorType(_NARROW)]
-
-
-def _rounded(graph: ir.Graph, node: ir.Node, value: ir.Value) -> None:
-    """Let everything that reads a result read it rounded, an output of the graph under its name."""
-    value.type = ir.TensorType(_WIDE)
-    narrow = _cast(graph, value, _NARROW, after=node)
-    maker = narrow.producer()
-    for use in [use for use in value.uses() if use.node is not maker]:
-        use.node.replace_input_with(use.idx, narrow)
-    for at, output in enumerate(graph.outputs):
-        if output is value:
-            narrow.name, value.name = value.name, value.name and f"{value.name}.{_WIDE.name.lower()}"
-            graph.outputs[at] = narrow
-
-
-def _cast(
-    graph: ir.Graph, value: ir.Value, to: ir.DataType, *, before: ir.Node | None = None, after: ir.Node | None = None
-) -> ir.Value:
-    node = ir.node("Cast", [value], {"to": int(to)})
-    made = node.outputs[0]
-    made.shape, made.type = value.shape, ir.TensorType(to)
-    made.name = value.name and f"{value.name}.{to.name.lower()}"
-    if before is not None:
-        graph.insert_before(before, node)
-    elif after is not None:
-        graph.insert_after(after, node)
-    return made

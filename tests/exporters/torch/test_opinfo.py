@@ -25,7 +25,8 @@ OTHERS = [
     "unique_consecutive/int64", "masked.std/int64", "topk/int64", "copysign/bool", "cummax/bool", "isclose/bool",
     "mode/bool", "sort/bool", "sgn/int64", "angle/int64", "round/int64", "square/bool",
     "argsort/bool", "native_layer_norm/float16", "nextafter/float16", "matrix_exp/float16",
-    "logit/bool", "bfloat16/bool",
+    "logit/bool", "bfloat16/bool", "fmax/int64", "fmax/bool", "nn.functional.conv2d/int64", "__radd__/bool",
+    "max.reduction_with_dim/bool",
 ]  # fmt: skip
 
 
