@@ -86,7 +86,7 @@ def test_a_picture_padded_at_every_stage_has_any_size(kind, sample, sizes):
     ("kind", "shape"),
     [
         (Stages, ("batch", 4, "(((height + 3)//4 + 1)//2 + 1)//2", "(((width + 3)//4 + 1)//2 + 1)//2")),
-        (Merging, ("batch", 12, "(pictures_dim2 + 1)//2", "(pictures_dim3 + 1)//2")),
+        (Merging, ("batch", "4*pictures_dim1", "(pictures_dim2 + 1)//2", "(pictures_dim3 + 1)//2")),
     ],
 )
 def test_the_size_of_the_result_is_a_formula(kind, shape):
