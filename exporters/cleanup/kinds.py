@@ -1,6 +1,7 @@
 """Numbers of a kind that an operator does not take, which torch.onnx (2.13), for one, gives it: sums of truth values.
 
-They are computed in a kind that holds them exactly, whole numbers up to 2^53, and kept in their own.
+They are computed in a kind that holds them exactly, whole numbers up to 2^53 (2^24 where an operator has no doubles),
+and kept in their own.
 """
 
 from __future__ import annotations
