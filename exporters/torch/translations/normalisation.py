@@ -1,14 +1,17 @@
-"""Batch statistics and softmax in another dtype, by formulas: torch.onnx (2.13) has them wrong."""
+"""Batch statistics and softmax in another dtype, which torch.onnx (2.13) has wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import onnx_ir
 import torch
+from onnxscript import opset20
 
 from entrepot.exporters.torch.upstream import get_decompositions
 
+op: Any = opset20
 aten = torch.ops.aten
 
 _NORMS = (
@@ -41,9 +44,25 @@ def native_layer_norm(input: torch.Tensor, normalized_shape: Sequence[int], weig
     return found, mean.to(input.dtype), scale.to(input.dtype)
 
 
+def translate_batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
+) -> tuple[Any, Any, Any]:
+    """What is normalised, and no statistics: in evaluation mode torch returns them empty on a processor."""
+    weight = _filled(1.0, running_mean) if weight is None else weight
+    bias = _filled(0.0, running_mean) if bias is None else bias
+    found = op.BatchNormalization(input, weight, bias, running_mean, running_var, epsilon=eps, momentum=1.0 - momentum)
+    empty = op.Constant(value=onnx_ir.tensor([], dtype=input.dtype))
+    return found, empty, empty
+
+
+def _filled(number: float, like: Any) -> Any:
+    return op.Expand(op.Constant(value=onnx_ir.tensor(number, dtype=like.dtype)), op.Shape(like))
+
+
 DECOMPOSITIONS: dict[Any, Any] = {
     **{operator: formula for operator, formula in get_decompositions(_NORMS).items() if operator in _NORMS},
     aten.native_layer_norm.default: native_layer_norm,
     aten.softmax.int: softmax,
     aten.log_softmax.int: log_softmax,
 }
+TRANSLATIONS = {aten._native_batch_norm_legit_no_training.default: translate_batch_norm}  # noqa: SLF001 - as above

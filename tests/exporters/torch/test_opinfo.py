@@ -18,7 +18,7 @@ SAMPLE = [
     "logspace.tensor_overload", "nn.functional.pad.replicate_negative", "linalg.norm", "masked.var",
     "masked.normalize", "nn.functional.pixel_unshuffle", "resize_as_", "unique_consecutive", "histogram", "histogramdd",
     "nn.functional.fractional_max_pool2d", "grid_sampler_3d", "_segment_reduce.lengths", "_segment_reduce.offsets",
-    "nonzero", "nn.functional.linear_cross_entropy", "nn.functional.linear_cross_entropy.chunked",
+    "nonzero", "native_batch_norm", "nn.functional.linear_cross_entropy", "nn.functional.linear_cross_entropy.chunked",
 ]  # fmt: skip
 OTHERS = [
     "nanmedian/int64", "nn.functional.avg_pool2d/int64", "index_reduce.mean/int64", "scatter_reduce.mean/int64",
@@ -26,7 +26,7 @@ OTHERS = [
     "mode/bool", "sort/bool", "sgn/int64", "angle/int64", "round/int64", "square/bool",
     "argsort/bool", "native_layer_norm/float16", "nextafter/float16", "matrix_exp/float16",
     "logit/bool", "bfloat16/bool", "fmax/int64", "fmax/bool", "nn.functional.conv2d/int64", "__radd__/bool",
-    "max.reduction_with_dim/bool",
+    "max.reduction_with_dim/bool", "native_batch_norm/float16",
 ]  # fmt: skip
 
 
