@@ -11,7 +11,7 @@ from entrepot.ir.errors import InputError
 from entrepot.ir.io.read import load
 from entrepot.ir.model import Model
 from entrepot.parity.compare import Tolerance
-from entrepot.parity.plan import plan_cases
+from entrepot.parity.plan import Case, plan_cases
 from entrepot.parity.sources import ModelSource, SourceRefusal
 from entrepot.parity.verify import verify
 
@@ -51,6 +51,23 @@ def test_a_model_that_does_the_same_is_verified_at_every_size_and_provider():
         "sample", "other values", "batch=5", "batch=8", "batch=1", "batch=0",
     }  # fmt: skip
     assert report.unproven == ()
+
+
+def test_what_a_kernel_refuses_because_of_a_nan_elsewhere_is_noted():
+    """onnxruntime (1.31) finds the first place where a NaN is the largest, and refuses to divide by it."""
+    body = """two = Constant <value = int64[1] {2}> ()
+        length = Constant <value = int64[1] {12}> ()
+        values, places = TopK (x, two)
+        y = Div (length, places)"""
+    model = model_of(body, "float[4] x", "int64[2] y")
+    source = Function(lambda x: np.array([12, 4]))
+    feeds = {"x": np.array([1, np.nan, 2, 3], np.float32)}
+    report = verify(source, model, [Case("NaN", feeds, edge="special")])
+    assert {run.provider: run.verdict for run in report.runs} == {"cpu": "agrees", "onnxruntime": "noted"}
+    asked = verify(source, model, [Case("NaN", feeds, edge="special")], providers=("onnxruntime",))
+    assert [run.verdict for run in asked.runs] == ["error"]
+    report = verify(source, model, [Case("NaN", feeds)])
+    assert {run.provider: run.verdict for run in report.runs} == {"cpu": "agrees", "onnxruntime": "error"}
 
 
 def test_a_model_that_differs_at_one_size_only_is_not():

@@ -27,6 +27,8 @@ def floor_divide(input: Any, other: Any) -> Any:
     """The whole number below the quotient."""
     x, y = _floats(input, other)
     if x is None:
+        if not isinstance(input, torch.Tensor):  # torch.onnx (2.13) asks a number for its dtype
+            return torch.floor_divide(torch.scalar_tensor(input, dtype=torch.result_type(input, other)), other)
         return _whole_below(input, other) if type(other) is int and other else NotImplemented
     rest = torch.fmod(x, y)
     quotient = (x - rest) / y

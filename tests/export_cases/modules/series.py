@@ -36,7 +36,7 @@ class Periods(nn.Module):
 
 @case("x.0")
 def periods_folded_into_planes():
-    return Periods(), (randn(2, 12, 4),), (randn(3, 12, 4),), (randn(1, 12, 4),)
+    return Periods(), (randn(2, 12, 4),), (randn(3, 15, 4),), (randn(1, 12, 4),), (randn(2, 17, 4),)
 
 
 class Frequencies(nn.Module):

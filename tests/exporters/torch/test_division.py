@@ -13,6 +13,8 @@ QUOTIENTS = {
     "by a number": lambda x, y: x // 3 - y,
     "by a number below zero": lambda x, y: x // -7 - y,
     "by a number to zero": lambda x, y: torch.div(x, 7, rounding_mode="trunc") - y,
+    "a number by them": lambda x, y: -7 // (2 * y - 8) + x,
+    "a size by them": lambda x, y: y.shape[0] // (y - 4) + x,
     "by a size": lambda x, y: torch.div(x, y.shape[0], rounding_mode="floor"),
     "what is left": torch.fmod,
     "what is left by a number": lambda x, y: torch.fmod(x, -3) + y,
