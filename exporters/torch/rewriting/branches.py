@@ -138,7 +138,8 @@ class _Branch:
             else:
                 try:
                     pairs += [(a, b, a.index) for a, b in paired(one, other)]
-                    parts.append(one)
+                    element = isinstance(one, Place) and isinstance(other, Fork)
+                    parts.append(dataclasses.replace(other, parts=(one,)) if element else one)
                 except UnlikeError:
                     self._check_lists(outcomes, one, other)
                     parts.append(Rest(UNDEFINED))

@@ -35,6 +35,7 @@ from entrepot.exporters.torch.rewriting.sequences import (
     Unfinished,
 )
 from entrepot.exporters.torch.rewriting.texts import Text, text
+from entrepot.exporters.torch.rewriting.trees import is_element
 from entrepot.exporters.torch.translations.remembered import holds_sizes
 from entrepot.exporters.torch.upstream import numpy_in_torch
 
@@ -64,10 +65,15 @@ def callee(function: Any) -> Any:
         known_form = _FUNCTIONS.get(function)
     except TypeError:
         known_form = None
-    if known_form is not None:
-        return functools.partial(known_form, function)
+    return _other(function) if known_form is None else functools.partial(known_form, function)
+
+
+def _other(function: Any) -> Any:
+    """A function that has no form of its own."""
     from entrepot.exporters.torch.rewriting.functions import as_rewritten, calls_back
 
+    if isinstance(function, types.BuiltinFunctionType) and getattr(torch, function.__name__, None) == function:
+        return functools.partial(_given_numbers, function)
     return functools.partial(_calling, function) if calls_back(function) else as_rewritten(function)
 
 
@@ -76,7 +82,20 @@ def _method(function: Any) -> Any:
     if isinstance(function.__self__, torch.SymInt):
         return functools.partial(_bit_length, function) if function.__name__ == "bit_length" else function
     method = _METHODS.get(function.__name__)
-    return function if method is None else functools.partial(method, function, function.__self__)
+    if method is None:
+        return functools.partial(_given_numbers, function)
+    return functools.partial(method, function, function.__self__)
+
+
+def _given_numbers(function: Any, *args: Any, **how: Any) -> Any:
+    """A call of torch's, which takes no element of an array for a size."""
+    return function(*map(_number_of, args), **{name: _number_of(value) for name, value in how.items()})
+
+
+def _number_of(value: Any) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(map(_number_of, value))
+    return value.tensor.item() if is_element(value) and not value.tensor.is_floating_point() else value
 
 
 def _calling(function: Any, *args: Any, **how: Any) -> Any:

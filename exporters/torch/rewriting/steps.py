@@ -83,13 +83,15 @@ def state(get: Any, put: Any, names: tuple[str, ...], inner: tuple[str, ...]) ->
 def _told(test: Any, variables: State, line: int) -> Any:
     """A settled condition; of one on values, note what it says."""
     found = settled(test)
-    if isinstance(test, torch.Tensor) and isinstance(found, bool):
+    if isinstance(found, bool) and not isinstance(test, (torch.SymBool, torch.SymInt)):
         TAKEN.add((variables.place(line), found))
     return found
 
 
 def settled(test: Any) -> Any:
     """``True`` or ``False`` where Python can tell; else a condition on sizes, or a tensor."""
+    if isinstance(test, numpy_in_torch.ndarray):
+        test = test.tensor
     if isinstance(test, torch.SymInt):
         test = test != 0
     if isinstance(test, torch.SymFloat):

@@ -169,10 +169,19 @@ def paired(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
         ):
             for one, other in zip(first.parts, second.parts, strict=True):
                 yield from paired(one, other)
+        case Place(), Fork(model, _, (Place() as element,)) if is_element(model):
+            yield first, element
+        case Fork(model, _, (Place() as element,)), Place() if is_element(model):
+            yield element, second
         case Rest(value), Rest(other) if value is other or _same(value, other):
             return
         case _:
             raise UnlikeError(f"{_described(first)} becomes {_described(second)}")
+
+
+def is_element(value: Any) -> bool:
+    """Whether it is a single element of an array of NumPy's, which may stand for a number."""
+    return isinstance(value, numpy_in_torch.ndarray) and value.ndim == 0
 
 
 def places(tree: Any) -> Iterator[Place]:

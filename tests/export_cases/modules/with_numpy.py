@@ -55,3 +55,39 @@ class SegmentsOfFrames(nn.Module):
 @case("x.0", "x.1", "lengths.0")
 def segments_of_frames():
     return SegmentsOfFrames(), (randn(2, 9, 5), torch.tensor([9, 4])), (randn(3, 12, 5), torch.tensor([1, 12, 5]))
+
+
+class PeriodsOfAnArray(nn.Module):
+    """A series folded by its strongest periods, which NumPy holds, and padded where one does not divide its length."""
+
+    def __init__(self, width: int = 4, top: int = 2) -> None:
+        super().__init__()
+        self.top, self.conv = top, nn.Conv2d(width, width, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, t, n = x.shape
+        spectrum = torch.fft.rfft(x, dim=1).abs()
+        strength = spectrum.mean(0).mean(-1)
+        strength[0] = 0
+        places = torch.topk(strength, self.top)[1].detach().cpu().numpy()
+        periods, weights = x.shape[1] // places, spectrum.mean(-1)[:, places]
+        results = []
+        for i in range(self.top):
+            period = periods[i]
+            if t % period != 0:
+                length = ((t // period) + 1) * period
+                padding = torch.zeros([b, (length - t), n]).to(x.device)
+                out = torch.cat([x, padding], dim=1)
+            else:
+                length = t
+                out = x
+            out = out.reshape(b, length // period, period, n).permute(0, 3, 1, 2).contiguous()
+            out = self.conv(out).permute(0, 2, 3, 1).reshape(b, -1, n)
+            results.append(out[:, :t, :])
+        weights = torch.softmax(weights, dim=1).unsqueeze(1).unsqueeze(1).repeat(1, t, n, 1)
+        return (torch.stack(results, dim=-1) * weights).sum(-1) + x
+
+
+@case("x.0")
+def periods_of_an_array():
+    return PeriodsOfAnArray(), (randn(2, 12, 4),), (randn(3, 17, 4),), (randn(1, 15, 4),)

@@ -99,6 +99,30 @@ def test_arrays_of_tensors() -> None:
         torch.testing.assert_close(torch.from_numpy(got), wanted)
 
 
+class Padded(nn.Module):
+    """An element of an array decides, and becomes a number of Python's in one of two ways."""
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        count = lengths.numpy()[0]
+        if count % 2 != 0:
+            longer = count + 1
+            rows = torch.cat([x, torch.zeros([longer - count, x.shape[1]])])
+        else:
+            longer = 4
+            rows = x
+        return rows[:2] * torch.tensor(longer)
+
+
+def test_an_element_of_an_array_decides() -> None:
+    module = Padded().eval()
+    exported = ep.export(module, (torch.randn(6, 2), torch.tensor([2, 7])), progress=False)
+    assert not [note for note in exported.notes if "no input was found" in note]
+    for counts in ([5, 1], [8, 3], [1, 1]):
+        x, lengths = torch.randn(4, 2), torch.tensor(counts)
+        (found,) = ep.Session(exported).run({"x": x, "lengths": lengths}).values()
+        torch.testing.assert_close(torch.from_numpy(found), module(x, lengths))
+
+
 def test_numpy_is_itself_for_others_and_afterwards() -> None:
     before = dict(vars(np))
 
