@@ -42,6 +42,14 @@ TAKEN = [
         "k = Constant<value_int = -1>() d = Gather<axis = 1>(c, k) y = Neg(d)",
         "m = Neg(x); y = Neg(m)",
     ),
+    (
+        ints(b="1", e="3", i="-1") + "a = Slice(z, b, e, i) k = Constant<value_int = -1>() y = Gather<axis = 1>(a, k)",
+        "y = Gather(z, 2) axis=1",
+    ),
+    (
+        ints(b="1", e="3", i="-1") + "a = Slice(z, b, e, i) k = Constant<value_int = 1>() y = Gather<axis = -1>(a, k)",
+        "y = Gather(z, 2) axis=1",
+    ),
     (APART.format(first="a", last="b"), "w = Slice(x, [0], [2], [1]); y = Exp(w)"),
     (  # rows that are written one by one
         ints(f="0", o="1", p="2", e="9223372036854775807")
@@ -66,6 +74,15 @@ WHOLE = [
 @pytest.mark.parametrize(("body", "expected"), TAKEN)
 def test_what_is_taken_from_a_whole_is_taken_from_its_parts(body, expected):
     check(cleaned(TakeParts()), model(body, X, Z), expected)
+
+
+@pytest.mark.parametrize(("count", "expected"), [(2, "y = Exp(v)"), (3, None)])
+def test_all_numbers_of_a_vector_are_the_vector(count, expected):
+    body = (
+        "k = Constant<value_int = 0>() l = Constant<value_int = 1>() m = Constant<value_ints = [-1]>() "
+        "p = Gather(v, k) q = Gather(v, l) a = Reshape(p, m) b = Reshape(q, m) c = Concat<axis = 0>(a, b) y = Exp(c)"
+    )
+    check(cleaned(TakeParts()), model(body, f"float[{count}] v", "float[2] y"), expected)
 
 
 @pytest.mark.parametrize("body", WHOLE)
