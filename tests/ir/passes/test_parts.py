@@ -95,7 +95,6 @@ NARROW = [
     ("s = Shape(x) w = Expand(k, s) y = Add(x, w)", "y = Add(x, k)"),
     ("s = Shape(x) w = Expand(k, s) b = Less(x, k) y = Where(b, w, x)", "b = Less(x, k); y = Where(b, k, x)"),
     (ints(s="4, 1, 3") + "w = Expand(k, s) y = Add(x, w)", None),  # an axis that x lacks
-    ("s = Shape(v) w = Expand(v, s) y = MatMul(x, w)", None),
     (ints(t="3, 3") + "w = Expand(v, t) y = MatMul(x, w)", None),
     ("s = Shape(x) w = Expand(k, s) y = Relu(w)", None),
 ]
@@ -105,6 +104,23 @@ NARROW = [
 def test_operators_broadcast_without_a_copy(body, expected):
     outputs = "float[n, 3] y" if expected else Z
     check(cleaned(LetBroadcast()), model(ONE + body, "float[n, 3] x, float[3, 1] v", outputs), expected, sizes=(3, 1))
+
+
+@pytest.mark.parametrize(
+    ("wide", "product", "expected"),
+    [
+        ("n, 3, 3", "MatMul(x, w)", "y = MatMul(x, v)"),
+        ("n, 3, 3", "MatMul(w, x)", "y = MatMul(v, x)"),
+        ("m, n, 3, 3", "MatMul(x, w)", None),  # an axis that x lacks
+        ("n, 3, 3", "MatMul(w, w)", None),
+        ("n, 3, 3", "MatMul(w, k)", None),
+    ],
+)
+def test_matrices_are_not_repeated_for_a_product(wide, product, expected):
+    inputs = f"float[n, 3, 3] x, float[{wide}] u, float[3, 3] v, float[3] k"
+    body = f"s = Shape(u) w = Expand(v, s) y = {product}"
+    result = "n, 3" if "k" in product else wide
+    check(cleaned(LetBroadcast()), model(body, inputs, f"float[{result}] y"), expected, sizes=(3, 1))
 
 
 def test_an_expand_stays_where_sizes_are_not_known_to_be_equal():
