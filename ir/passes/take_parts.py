@@ -136,11 +136,23 @@ def _concat(node: ir.Node, types: Types, names: Names) -> bool:
 
 def _taken_apart(node: ir.Node, axis: int, types: Types) -> ir.Value | None:
     """The value whose elements along an axis, one after the other, are the parts of a Concat."""
-    taken = [_element(value, axis, types) for value in node.inputs]
-    whole = taken[0][0]
-    if whole is None or taken != [(whole, place) for place in range(len(taken))]:
-        return None
-    return whole if _size(whole, axis, types) == len(taken) else None
+    taken = [_piece(value, axis, types) for value in node.inputs]
+    whole, end = taken[0][0], 0
+    for value, start, stop in taken:
+        if value is None or value is not whole or start != end:
+            return None
+        end = stop
+    return whole if _size(whole, axis, types) == end else None
+
+
+def _piece(value: ir.Value | None, axis: int, types: Types) -> tuple[ir.Value | None, int, int]:
+    """What a part is taken from, and from where to where."""
+    source = _producer(value)
+    taken = _range(source, types) if source is not None and source.op_type == "Slice" else None
+    if source is not None and taken is not None and taken.axis == axis:
+        return source.inputs[0], taken.start, taken.end
+    whole, place = _element(value, axis, types)
+    return whole, place, place + 1
 
 
 def _element(value: ir.Value | None, axis: int, types: Types) -> tuple[ir.Value | None, int]:

@@ -50,6 +50,11 @@ TAKEN = [
         ints(b="1", e="3", i="-1") + "a = Slice(z, b, e, i) k = Constant<value_int = 1>() y = Gather<axis = -1>(a, k)",
         "y = Gather(z, 2) axis=1",
     ),
+    (
+        ints(b="0", m="1", e="3", i="1")
+        + "p = Slice(x, b, m, i) q = Slice(x, m, e, i) c = Concat<axis = 1>(p, q) y = Exp(c)",
+        "y = Exp(x)",
+    ),
     (APART.format(first="a", last="b"), "w = Slice(x, [0], [2], [1]); y = Exp(w)"),
     (  # rows that are written one by one
         ints(f="0", o="1", p="2", e="9223372036854775807")
@@ -60,6 +65,9 @@ TAKEN = [
 ]
 
 WHOLE = [
+    ints(b="0", m="1", e="3", i="1") + "p = Slice(x, b, m, i) q = Slice(x, m, e, i) y = Concat<axis = 1>(q, p)",
+    ints(b="0", m="2", i="1") + "p = Slice(z, b, m, i) k = Constant<value_int = 3>() l = Gather<axis = 1>(z, k) "
+    "q = Unsqueeze(l, i) y = Concat<axis = 1>(p, q)",  # without the third
     APART.format(first="b", last="a"),
     APART.format(first="a", last="a"),
     BOTH + ints(b="2", e="4", i="1") + "y = Slice(c, b, e, i)",  # of two parts
