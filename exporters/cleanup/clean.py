@@ -16,6 +16,7 @@ from entrepot.exporters.cleanup.pack import pack_weights
 from entrepot.exporters.cleanup.padded_pools import keep_padding_apart
 from entrepot.exporters.cleanup.reductions import count_axes_from_the_front
 from entrepot.ir.passes.cleanup import clean_up
+from entrepot.ir.passes.keep_vectors import KeepVectors
 from entrepot.ir.passes.levels import Level
 from entrepot.runtime.planning.constants import evaluate
 
@@ -40,6 +41,7 @@ def tidy(model: onnx_ir.Model, weights: Collection[str], level: Level, *, in_pla
     if not in_place:
         pack_weights(model)
     clean_up(model, level=level, evaluate=evaluate, weights=weights, in_place=in_place)
+    KeepVectors()(model)
     let_pools_pad(model, weights)
     keep_padding_apart(model, weights)
     common.RemoveUnusedNodesPass()(model)

@@ -17,6 +17,7 @@ class JoinMoves(ir.passes.InPlacePass):
     """Make one node of two that only move, regroup or convert elements, where the first is read by the second alone.
 
     Before: ``x -> Unsqueeze -> Reshape -> y``. After: ``x -> Reshape -> y``, or ``x`` where the shape is that of ``x``.
+    To take the only element along an axis is to remove the axis.
     Transposes are composed. A Cast is bypassed only where the type it converts to holds every value of the type it
     converts from, and nothing is written as text. Subgraphs and functions are covered.
     """
@@ -34,13 +35,23 @@ def _join(node: ir.Node, types: Types, names: Names) -> bool:
         return False
     if has_references(node) or has_references(first) or not node.outputs[0].name:
         return False
-    if node.op_type in _REGROUPING and first.op_type in _REGROUPING:
+    if _regroups(node, types) and _regroups(first, types):
         return _regroup(node, first, types, names)
     if not _is_read_once(first.outputs[0]):
         return False
     if node.op_type == first.op_type == "Transpose":
         return _compose(node, first, types)
     return node.op_type == first.op_type == "Cast" and _cast_once(node, first, types)
+
+
+def _regroups(node: ir.Node, types: Types) -> bool:
+    """Whether all elements stay, in order; also where one is taken from an axis that has no other."""
+    if node.op_type != "Gather":
+        return node.op_type in _REGROUPING
+    index, shape = types.known.array(node.inputs[1]), types.shape(node.inputs[0])
+    if index is None or index.shape or shape is None:
+        return False
+    return shape[node.attributes.get_int("axis", 0)] == 1
 
 
 def _is_read_once(value: ir.Value) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.opset.names import Names
-from entrepot.ir.passes.graphs import bypass, has_references, replace, typed_graphs, write_constant
+from entrepot.ir.passes.graphs import bypass, has_references, may_write_constants, replace, typed_graphs, write_constant
 from entrepot.ir.typing.query import Types
 
 _INPUTS = 13
@@ -19,9 +19,10 @@ class TakeParts(ir.passes.InPlacePass):
 
     Before: ``c = Concat<axis = 1>(a, b)``, ``Slice(c, [0], [size of a], [1])``. After: ``a``.
     Part of a part is taken from that part, and several parts are a Concat of their own; an element of a stack is what
-    was stacked there; a Slice of a Slice is one, and so is a Concat of a Concat that nothing else reads. Rows that are
-    written one by one become one Concat this way. Sizes along the axis have to be known. Subgraphs and functions are
-    covered.
+    was stacked there; a Slice of a Slice is one, and what nothing else reads is no part of its own: a Concat in a
+    Concat, a Slice from which one element is taken. Rows that are written one by one become one Concat this way, and
+    the numbers of a vector, read one by one, that vector. Sizes along the axis have to be known. Subgraphs and
+    functions are covered.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
@@ -89,12 +90,14 @@ def _producer(value: ir.Value | None) -> ir.Node | None:
 
 
 def _gather(node: ir.Node, types: Types, names: Names) -> bool:
-    """An element of what was stacked."""
+    """An element of what was stacked, or of a slice."""
     index, source, shape = types.known.array(node.inputs[1]), _producer(node.inputs[0]), types.shape(node.inputs[0])
-    if source is None or source.op_type != "Concat" or index is None or index.shape or shape is None:
+    if source is None or index is None or index.shape or shape is None:
         return False
     axis = node.attributes.get_int("axis", 0) % len(shape)
-    parts = _parts(source, axis, types) or []
+    if source.op_type == "Slice":
+        return _gather_from(node, source, axis, int(index), types, names)
+    parts = (_parts(source, axis, types) if source.op_type == "Concat" else None) or []
     place = int(index) + (parts[-1].end if parts and index < 0 else 0)
     single = next((part.value for part in parts if (part.start, part.end) == (place, place + 1)), None)
     stacked = _producer(single)
@@ -104,6 +107,15 @@ def _gather(node: ir.Node, types: Types, names: Names) -> bool:
     if added is None or [int(each) % len(shape) for each in added] != [axis]:
         return False
     return bypass(node, stacked.inputs[0])
+
+
+def _gather_from(node: ir.Node, source: ir.Node, axis: int, index: int, types: Types, names: Names) -> bool:
+    taken = _range(source, types) if _is_read_once(source.outputs[0]) else None
+    if taken is None or taken.axis != axis or not may_write_constants(types):
+        return False
+    place = np.array(index + (taken.start if index >= 0 else taken.end), np.int64)
+    replace(node, ir.node("Gather", [source.inputs[0], write_constant(node, place, "index", names)], {"axis": axis}))
+    return True
 
 
 def _concat(node: ir.Node, types: Types, names: Names) -> bool:
@@ -124,25 +136,45 @@ def _concat(node: ir.Node, types: Types, names: Names) -> bool:
 
 def _taken_apart(node: ir.Node, axis: int, types: Types) -> ir.Value | None:
     """The value whose elements along an axis, one after the other, are the parts of a Concat."""
-    taken = [_element(value, axis, types) for value in node.inputs]
-    whole = taken[0][0]
-    if whole is None or taken != [(whole, place) for place in range(len(taken))]:
-        return None
-    return whole if _size(whole, axis, types) == len(taken) else None
+    taken = [_piece(value, axis, types) for value in node.inputs]
+    whole, end = taken[0][0], 0
+    for value, start, stop in taken:
+        if value is None or value is not whole or start != end:
+            return None
+        end = stop
+    return whole if _size(whole, axis, types) == end else None
+
+
+def _piece(value: ir.Value | None, axis: int, types: Types) -> tuple[ir.Value | None, int, int]:
+    """What a part is taken from, and from where to where."""
+    source = _producer(value)
+    taken = _range(source, types) if source is not None and source.op_type == "Slice" else None
+    if source is not None and taken is not None and taken.axis == axis:
+        return source.inputs[0], taken.start, taken.end
+    whole, place = _element(value, axis, types)
+    return whole, place, place + 1
 
 
 def _element(value: ir.Value | None, axis: int, types: Types) -> tuple[ir.Value | None, int]:
     """What a part is an element of, and which, counted from the front."""
     stacked, rank = _producer(value), types.shape(value)
-    gather = None if stacked is None or stacked.op_type != "Unsqueeze" else _producer(stacked.inputs[0])
+    gather = None if stacked is None or not stacked.inputs else _producer(stacked.inputs[0])
     if stacked is None or gather is None or gather.op_type != "Gather" or rank is None:
         return None, 0
-    added, place = types.known.array(stacked.inputs[1]), types.known.array(gather.inputs[1])
-    if added is None or place is None or place.shape or [int(each) % len(rank) for each in added] != [axis]:
+    place = types.known.array(gather.inputs[1])
+    if place is None or place.shape or not _adds_only(stacked, axis, len(rank), types):
         return None, 0
     if gather.attributes.get_int("axis", 0) % len(rank) != axis:
         return None, 0
     return gather.inputs[0], int(place)
+
+
+def _adds_only(node: ir.Node, axis: int, rank: int, types: Types) -> bool:
+    """Whether all that a node does is to add an axis."""
+    if node.op_type == "Reshape":
+        return rank == 1 and types.shape(node.inputs[0]) == ir.Shape([])
+    added = types.known.array(node.inputs[1]) if node.op_type == "Unsqueeze" else None
+    return added is not None and [int(each) % rank for each in added] == [axis]
 
 
 def _spread(value: ir.Value | None, axis: int, types: Types) -> Sequence[ir.Value | None]:
@@ -150,8 +182,11 @@ def _spread(value: ir.Value | None, axis: int, types: Types) -> Sequence[ir.Valu
     node, shape = _producer(value), types.shape(value)
     if value is None or node is None or node.op_type != "Concat" or shape is None:
         return [value]
-    is_read_once = len(value.uses()) == 1 and not value.is_graph_output()
-    return node.inputs if is_read_once and node.attributes["axis"].as_int() % len(shape) == axis else [value]
+    return node.inputs if _is_read_once(value) and node.attributes["axis"].as_int() % len(shape) == axis else [value]
+
+
+def _is_read_once(value: ir.Value) -> bool:
+    return len(value.uses()) == 1 and not value.is_graph_output()
 
 
 _RULES = {"Slice": _slice, "Gather": _gather, "Concat": _concat}

@@ -15,6 +15,7 @@ from entrepot.exporters.torch.lowering.complex_numbers import split_complex
 from entrepot.exporters.torch.lowering.custom import onnx_translations
 from entrepot.exporters.torch.lowering.decomposing import decomposed
 from entrepot.exporters.torch.lowering.fractions import settle_fractions
+from entrepot.exporters.torch.lowering.known_sizes import settle_sizes
 from entrepot.exporters.torch.lowering.promotion import promote_types
 from entrepot.exporters.torch.lowering.size_arithmetic import settle_divisions, settle_sums
 from entrepot.exporters.torch.messages import untranslated
@@ -95,6 +96,7 @@ def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedP
     """What torch.onnx does before it translates, with our decompositions before torch's."""
     with unchecked(), capture_settings(), remainders_by_nothing():
         table = _decompositions(onnx_translations())
+        settle_sizes(program)
         program = decomposed(program, table)
         split_complex(program, table)
         settle_divisions(program)

@@ -12,11 +12,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import onnx_ir
 import torch
 from onnxscript import opset20
 
-from entrepot.exporters.torch.rewriting.environment import hint
+from entrepot.exporters.torch.rewriting.environment import expression
+from entrepot.ir.typing.formula import Formula
 
 op: Any = opset20
 aten = torch.ops.aten
@@ -102,6 +104,8 @@ def _full(x: Any, sizes: Any) -> Any:
 
 _MOST_EXACT = 40
 """Up to which whole scale a product by its inverse, in single precision, is never just below a whole number."""
+_LARGEST = 2048
+"""Up to which size two formulas are compared; what was halved is the same up to 4188."""
 
 
 def nearest_place(count: Any, size: Any, scale: Any, *, offset: float, copied: bool) -> torch.Tensor:
@@ -117,14 +121,14 @@ def _nearest(offset: float, *, copied: bool) -> Callable[..., Any]:
         """Take the nearest elements.
 
         Resize divides by a scale that it makes of the two sizes: where ``i * step`` is a whole number, as for every
-        other element of 21 as 6, onnxruntime (1.31) gets just below it, and takes the element before. Scales that are
-        whole in the sample are left to it: the sizes of what was halved and is doubled have no such place if odd.
+        other element of 21 as 6, onnxruntime (1.31) gets just below it, and takes the element before. Sizes that never
+        have such a place are left to it: what was halved has none, rounded up or down, when it becomes what it was.
         """
         sizes = input.shape[2:]
         scales: Sequence[Any] = scale_factors or [None] * len(sizes)
         counts = output_size or [math.floor(size * scale) for size, scale in zip(sizes, scales, strict=True)]
         axes = list(zip(sizes, counts, scales, strict=True))
-        if all(itertools.starmap(_is_whole, axes)):
+        if offset == 0 and all(itertools.starmap(_divides_exactly, axes)):
             return NotImplemented
         found = input
         for axis, (size, count, scale) in enumerate(axes, 2):
@@ -143,12 +147,27 @@ def copies_nearest(rank: int, offset: float) -> bool:
     return rank == 2 and offset == 0
 
 
-def _is_whole(size: Any, count: Any, scale: float | None) -> bool:
-    """Whether an axis becomes a few times as large."""
+def _divides_exactly(size: Any, count: Any, scale: float | None) -> bool:
+    """Whether Resize, which divides by a scale of its own, takes torch's elements along an axis."""
     if scale is not None:
         return float(scale).is_integer() and scale <= _MOST_EXACT
-    before, after = hint(size), hint(count)
-    return bool(before and after) and after % before == 0 and after <= before * _MOST_EXACT
+    before, after = (Formula.of(str(expression(each))) for each in (size, count))
+    return before is not None and after is not None and _agree(before, after)
+
+
+@functools.lru_cache(maxsize=256)
+def _agree(size: Formula, count: Formula) -> bool:
+    """Whether it does for all numbers of elements and samples, up to ``_LARGEST``, that two formulas give together."""
+    names = sorted({*size.names, *count.names})
+    values = range(1, round(_LARGEST ** (1 / max(len(names), 1))) + 1)
+    sizes = (dict(zip(names, each, strict=True)) for each in itertools.product(values, repeat=len(names)))
+    pairs = {(size.size(each) or 0, count.size(each) or 0) for each in sizes}
+    return all(_takes_the_same(*each) for each in pairs if min(each) > 0 and max(each) <= _LARGEST)
+
+
+def _takes_the_same(size: int, count: int) -> bool:
+    place, before, after = np.arange(count, dtype=np.float32), np.float32(size), np.float32(count)
+    return np.array_equal(np.floor(place * (before / after)), np.floor(place / (after / before)))
 
 
 # --- Without aliasing

@@ -32,14 +32,12 @@ def _decomposition(*, root: bool, with_mean: bool) -> Callable[..., Any]:
 
 def _variance(x: torch.Tensor, axes: list[int], correction: float, keepdim: bool) -> torch.Tensor:
     centered = x - x.mean(axes, keepdim=True)
-    value = (centered * centered).mean(axes, keepdim)  # of nothing NaN, which a sum is not
-    if correction == 0:
-        return value
+    squares = centered * centered
     count: Any = math.prod(x.shape[axis] for axis in axes)
-    if correction > 1:
-        return value * count / torch.sym_max(count - correction, 0)
-    number = torch.scalar_tensor(count, dtype=x.dtype)
-    return value * number / (number - correction)
+    if correction == 0 and not isinstance(count, int):
+        return squares.mean(axes, keepdim)
+    missing = int(correction) if float(correction).is_integer() else correction
+    return squares.sum(axes, keepdim) / torch.sym_max(count - missing, 0)  # of nothing NaN, as nothing by 0 is
 
 
 DECOMPOSITIONS = {

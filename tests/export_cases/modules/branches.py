@@ -92,7 +92,8 @@ class ItemSlice(nn.Module):
 
 @case("x.0", "x.1")
 def slice_to_an_item():
-    return ItemSlice(), (randn(2, 6, 3), torch.tensor(4)), (randn(3, 9, 3), torch.tensor(7))
+    calls = (randn(3, 9, 3), torch.tensor(7)), (randn(1, 5, 3), torch.tensor(0))
+    return ItemSlice(), (randn(2, 6, 3), torch.tensor(4)), *calls
 
 
 class MaxLength(nn.Module):
@@ -117,7 +118,8 @@ class Splits(nn.Module):
 
 @case("x.0")
 def split_by_a_list_of_lengths():
-    return Splits(), (randn(7, 3), torch.tensor([3, 4])), (randn(11, 3), torch.tensor([5, 6]))
+    calls = (randn(11, 3), torch.tensor([5, 6])), (randn(4, 3), torch.tensor([0, 4]))
+    return Splits(), (randn(7, 3), torch.tensor([3, 4])), *calls
 
 
 class Threshold(nn.Module):

@@ -269,7 +269,7 @@ class Adaptive(nn.Module):
 
 @case("x.0", "x.2", "x.3")
 def adaptive_pool_to_half():
-    return Adaptive(), (randn(2, 3, 8, 12),), (randn(1, 3, 10, 6),)
+    return Adaptive(), (randn(2, 3, 8, 12),), (randn(1, 3, 10, 6),), (randn(1, 3, 7, 9),)
 
 
 class Halving(nn.Module):

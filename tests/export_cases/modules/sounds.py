@@ -42,10 +42,10 @@ class WaveNet(nn.Module):
 
 @case("wave.0", "wave.1")
 def samples_by_gated_convolutions():
-    def inputs(b, frames):
-        return rand(b, 4 * frames) * 2 - 1, randn(b, 3, frames)
+    def inputs(b, frames, samples):
+        return rand(b, samples) * 2 - 1, randn(b, 3, frames)
 
-    return WaveNet(), inputs(2, 5), inputs(1, 9), inputs(3, 3)
+    return WaveNet(), inputs(2, 5, 20), inputs(1, 9, 36), inputs(3, 3, 12), inputs(1, 14, 32)
 
 
 class Generator(nn.Module):

@@ -40,21 +40,22 @@ def test_the_sizes_of_a_plane_may_vary(mode, align, smooth, scale):
 
 
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear", "trilinear", "area"])
-@pytest.mark.parametrize("by", [{"size": 9}, {"scale_factor": 1.7}, {"scale_factor": 0.6}])
+@pytest.mark.parametrize("by", [{"size": 9}, {"scale_factor": 2.0}, {"scale_factor": 1.7}, {"scale_factor": 0.6}])
 def test_interpolation_of_other_ranks(mode, by):
     align = {"align_corners": True} if mode in ("linear", "trilinear") else {}
     x = torch.randn(1, 2, 4, 5, 6)[(slice(None), slice(None), *[0] * (2 if mode == "linear" else 0))]
     assert ep.export(lambda x: F.interpolate(x, mode=mode, **align, **by), x, dynamic=False).report.ok
 
 
+@pytest.mark.parametrize("count", [5, 14])
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
-def test_the_nearest_element_is_that_of_torch_at_all_sizes(mode):
-    """onnxruntime's Resize takes the element before, here at 21 as 6 and 45 as 18."""
+def test_the_nearest_element_is_that_of_torch_at_all_sizes(mode, count):
+    """onnxruntime's Resize takes the element before, at 21 as 6 and 45 as 18, whatever the sizes of the sample are."""
 
     def resized(x, like):
         return F.interpolate(x, size=like.shape[-1:], mode=mode)
 
-    model = ep.export(resized, (torch.randn(2, 3, 7), torch.randn(2, 5)))
+    model = ep.export(resized, (torch.randn(2, 3, 7), torch.randn(2, count)))
     session = ep.Session(model, providers=["onnxruntime"])
     names = [each.name for each in model.inputs]
     for size, count in ((21, 6), (45, 18), (6, 20), (1, 4), (35, 35), (64, 5)):
@@ -63,11 +64,13 @@ def test_the_nearest_element_is_that_of_torch_at_all_sizes(mode):
         torch.testing.assert_close(torch.from_numpy(found), resized(*call), rtol=0, atol=0)
 
 
-def test_what_was_halved_is_doubled_by_one_node_at_all_sizes():
+@pytest.mark.parametrize("sizes", [(16, 8), (18, 15)])
+@pytest.mark.parametrize("up", [False, True])
+def test_what_was_halved_is_doubled_by_one_node_at_all_sizes(up, sizes):
     def halved_and_back(x):
-        return F.interpolate(F.max_pool2d(x, 2), size=x.shape[2:])
+        return F.interpolate(F.max_pool2d(x, 2, ceil_mode=up), size=x.shape[2:])
 
-    model = ep.export(halved_and_back, torch.randn(2, 3, 16, 8))
+    model = ep.export(halved_and_back, torch.randn(2, 3, *sizes))
     assert [node.op_type for node in model.ir.graph].count("Resize") == 1
     session = ep.Session(model, providers=["onnxruntime"])
     for size in range(2, 90):

@@ -94,6 +94,18 @@ def test_one_unknown_size_is_not_another(step):
 F, D = "float[n, 3] x", "float[] y"
 
 JOINED = [
+    (
+        ints(i="1") + "k = Constant<value_int = 0>() a = Gather<axis = 1>(x, k) b = Unsqueeze(a, i) y = Relu(b)",
+        "float[n, 1] x",
+        D,
+        "y = Relu(x)",
+    ),
+    (
+        ints(s="1, -1") + "k = Constant<value_int = -1>() a = Reshape(x, s) b = Gather(a, k) y = Relu(b)",
+        "float[n] x",
+        D,
+        "y = Relu(x)",
+    ),
     (ints(i="1") + "a = Unsqueeze(x, i) b = Squeeze(a, i) y = Relu(b)", F, D, "y = Relu(x)"),
     (ints(s="-1, 3, 1", t="-1, 1, 3") + "a = Reshape(x, s) y = Reshape(a, t)", F, D, "y = Reshape(x, [-1, 1, 3])"),
     (ints(i="0", t="0, 0, 3, 1") + "a = Unsqueeze(x, i) y = Reshape(a, t)", F, D, "y = Reshape(x, [1, -1, 3, 1])"),
@@ -111,6 +123,12 @@ JOINED = [
 ]
 
 APART = [
+    (
+        ints(i="1") + "k = Constant<value_int = 0>() a = Gather<axis = 1>(x, k) y = Unsqueeze(a, i)",
+        F,
+        D,
+    ),  # one of three
+    (ints(k="0, 0", i="1, 3") + "a = Unsqueeze(x, i) y = Gather<axis = 1>(a, k)", F, D),  # twice
     ("a = Cast<to = 10>(x) y = Cast<to = 11>(a)", "float[n] x", "double[] y"),  # rounds
     ("a = Cast<to = 6>(x) y = Cast<to = 1>(a)", "float[n] x", D),  # truncates
     ("a = Cast<to = 1>(x) y = Cast<to = 7>(a)", "int64[n] x", "int64[] y"),

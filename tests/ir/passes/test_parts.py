@@ -42,6 +42,19 @@ TAKEN = [
         "k = Constant<value_int = -1>() d = Gather<axis = 1>(c, k) y = Neg(d)",
         "m = Neg(x); y = Neg(m)",
     ),
+    (
+        ints(b="1", e="3", i="-1") + "a = Slice(z, b, e, i) k = Constant<value_int = -1>() y = Gather<axis = 1>(a, k)",
+        "y = Gather(z, 2) axis=1",
+    ),
+    (
+        ints(b="1", e="3", i="-1") + "a = Slice(z, b, e, i) k = Constant<value_int = 1>() y = Gather<axis = -1>(a, k)",
+        "y = Gather(z, 2) axis=1",
+    ),
+    (
+        ints(b="0", m="1", e="3", i="1")
+        + "p = Slice(x, b, m, i) q = Slice(x, m, e, i) c = Concat<axis = 1>(p, q) y = Exp(c)",
+        "y = Exp(x)",
+    ),
     (APART.format(first="a", last="b"), "w = Slice(x, [0], [2], [1]); y = Exp(w)"),
     (  # rows that are written one by one
         ints(f="0", o="1", p="2", e="9223372036854775807")
@@ -52,6 +65,9 @@ TAKEN = [
 ]
 
 WHOLE = [
+    ints(b="0", m="1", e="3", i="1") + "p = Slice(x, b, m, i) q = Slice(x, m, e, i) y = Concat<axis = 1>(q, p)",
+    ints(b="0", m="2", i="1") + "p = Slice(z, b, m, i) k = Constant<value_int = 3>() l = Gather<axis = 1>(z, k) "
+    "q = Unsqueeze(l, i) y = Concat<axis = 1>(p, q)",  # without the third
     APART.format(first="b", last="a"),
     APART.format(first="a", last="a"),
     BOTH + ints(b="2", e="4", i="1") + "y = Slice(c, b, e, i)",  # of two parts
@@ -68,6 +84,15 @@ def test_what_is_taken_from_a_whole_is_taken_from_its_parts(body, expected):
     check(cleaned(TakeParts()), model(body, X, Z), expected)
 
 
+@pytest.mark.parametrize(("count", "expected"), [(2, "y = Exp(v)"), (3, None)])
+def test_all_numbers_of_a_vector_are_the_vector(count, expected):
+    body = (
+        "k = Constant<value_int = 0>() l = Constant<value_int = 1>() m = Constant<value_ints = [-1]>() "
+        "p = Gather(v, k) q = Gather(v, l) a = Reshape(p, m) b = Reshape(q, m) c = Concat<axis = 0>(a, b) y = Exp(c)"
+    )
+    check(cleaned(TakeParts()), model(body, f"float[{count}] v", "float[2] y"), expected)
+
+
 @pytest.mark.parametrize("body", WHOLE)
 def test_wholes_are_read_where_parts_do_not_suffice(body):
     check(TakeParts(), model(body, X, Z), None, sizes=(2, 1))
@@ -78,7 +103,6 @@ NARROW = [
     ("s = Shape(x) w = Expand(k, s) y = Add(x, w)", "y = Add(x, k)"),
     ("s = Shape(x) w = Expand(k, s) b = Less(x, k) y = Where(b, w, x)", "b = Less(x, k); y = Where(b, k, x)"),
     (ints(s="4, 1, 3") + "w = Expand(k, s) y = Add(x, w)", None),  # an axis that x lacks
-    ("s = Shape(v) w = Expand(v, s) y = MatMul(x, w)", None),
     (ints(t="3, 3") + "w = Expand(v, t) y = MatMul(x, w)", None),
     ("s = Shape(x) w = Expand(k, s) y = Relu(w)", None),
 ]
@@ -88,6 +112,23 @@ NARROW = [
 def test_operators_broadcast_without_a_copy(body, expected):
     outputs = "float[n, 3] y" if expected else Z
     check(cleaned(LetBroadcast()), model(ONE + body, "float[n, 3] x, float[3, 1] v", outputs), expected, sizes=(3, 1))
+
+
+@pytest.mark.parametrize(
+    ("wide", "product", "expected"),
+    [
+        ("n, 3, 3", "MatMul(x, w)", "y = MatMul(x, v)"),
+        ("n, 3, 3", "MatMul(w, x)", "y = MatMul(v, x)"),
+        ("m, n, 3, 3", "MatMul(x, w)", None),  # an axis that x lacks
+        ("n, 3, 3", "MatMul(w, w)", None),
+        ("n, 3, 3", "MatMul(w, k)", None),
+    ],
+)
+def test_matrices_are_not_repeated_for_a_product(wide, product, expected):
+    inputs = f"float[n, 3, 3] x, float[{wide}] u, float[3, 3] v, float[3] k"
+    body = f"s = Shape(u) w = Expand(v, s) y = {product}"
+    result = "n, 3" if "k" in product else wide
+    check(cleaned(LetBroadcast()), model(body, inputs, f"float[{result}] y"), expected, sizes=(3, 1))
 
 
 def test_an_expand_stays_where_sizes_are_not_known_to_be_equal():
