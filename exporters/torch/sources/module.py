@@ -98,6 +98,7 @@ class ModuleSource(TorchSource):
         self._kept: tuple[object, tuple[Capture, ConversionError | None]] | None = None
         self._begun: tuple[_Asked, Begun] | None = None
         self._last: tuple[_Asked, Capture] | None = None
+        self._refused: tuple[_Asked, ConversionError] | None = None
 
     def accept(self, options: Options) -> None:
         """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
@@ -186,11 +187,12 @@ class ModuleSource(TorchSource):
         """As of ``_captured``; what comes of it is known from now on."""
         options.tell("capturing the module")
         try:
-            captured, refusal = self._captured(prober, groups, options)
+            captured, refusal = self._captured(prober, groups, asked, options)
         except PostponedError:
             raise
         except ConversionError as error:
-            self._failed = asked, error
+            if self._refused is None or self._refused[1] is not error:
+                self._failed = asked, error
             raise
         if refusal is None:
             self._kept = asked, (captured, refusal)
@@ -226,24 +228,31 @@ class ModuleSource(TorchSource):
         return frozenset([*weight_names(self.module), *(name.removeprefix("module.") for name in program.state_dict)])
 
     def _captured(
-        self, prober: Prober, groups: list[Group], options: Options
+        self, prober: Prober, groups: list[Group], asked: _Asked, options: Options
     ) -> tuple[Capture, ConversionError | None]:
         """One capture, and why it is not enough where an axis that is required does not vary in it.
 
         Raises:
-            ConversionError: The module cannot be captured at all.
+            ConversionError: The module cannot be captured at all, or one capture has to be enough.
         """
-        try:
-            return self._capture(prober, groups, options.tell, asked=groups), None
-        except ConversionError as error:
-            if not any(group.required for group in groups) or isinstance(error, NoGainError | PostponedError):
-                raise
-            wanted = [replace(group, required=False, bounds={"min": 2}) for group in groups]
-            found = self._capture(prober, wanted, lambda line: None)
-            required = {group.symbol for group in groups if group.required}
-            for group in found.groups:
-                group.required = group.symbol in required
-            return found, error
+        required = {group.symbol for group in groups if group.required}
+        refusal = self._refused[1] if self._refused is not None and self._refused[0] == asked else None
+        if refusal is None:
+            hopeless: list[bool] = []
+            try:
+                return self._capture(prober, groups, options.tell, groups, lambda: hopeless.append(True)), None
+            except ConversionError as error:
+                if hopeless or not required or isinstance(error, NoGainError | PostponedError):
+                    raise
+                refusal = error
+                self._refused = asked, error
+        if not self.follows_sizes():  # fewer axes are of use to captures that are put together, and to nobody else
+            raise refusal
+        wanted = [replace(group, required=False, bounds={"min": 2}) for group in groups]
+        found = self._capture(prober, wanted, lambda line: None)
+        for group in found.groups:
+            group.required = group.symbol in required
+        return found, refusal
 
     def _capture(
         self,
@@ -251,12 +260,13 @@ class ModuleSource(TorchSource):
         groups: list[Group],
         progress: Callable[[str], None],
         asked: Sequence[Group] | None = None,
+        hopeless: Callable[[], None] | None = None,
     ) -> Capture:
         """One capture; given up as soon as it is of no use, if it is known what all is asked for."""
-        told: dict[str, Any] = {}
+        told: dict[str, Any] = {"hopeless": hopeless}
         if asked is not None and not self.follows_sizes():
             wanted = prober.shapes, copy.deepcopy([*asked])
-            told = {
+            told |= {
                 "gain": functools.partial(self.check_gain, wanted[1]),
                 "ended": functools.partial(self._postpone, wanted),
             }
