@@ -16,7 +16,7 @@ from entrepot.exporters.arrays import NUMPY, Array, Arrays
 from entrepot.exporters.axes.groups import axes_of, axis_name
 from entrepot.exporters.options import Judging, Options
 from entrepot.exporters.structure import Flat, constants, is_number
-from entrepot.ir.errors import ConversionError, InputError
+from entrepot.ir.errors import ConversionError, InputError, VerificationError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +49,10 @@ class PostponedError(ConversionError):
         super().__init__(message)
         self.lost = frozenset(lost)
         self.beyond = dict(beyond or {})
+
+
+class BeginsLateError(VerificationError):
+    """A graph is right from a later size on than its caller can do with; one of another way would be no better."""
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a fault

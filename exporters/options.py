@@ -115,6 +115,7 @@ class Options:
         strings: What becomes of operations on text that ONNX does not have.
         weights: Where a module that was built without weights has them.
         bounded: Whether an axis of ``dynamic`` may end where the source takes another path, well beyond the sample.
+        from_one: Symbols of axes that have to take size 1, or the caller can do nothing with the result.
     """
 
     opset: int | None = None
@@ -134,6 +135,7 @@ class Options:
     strings: Strings = "refuse"
     weights: Path | None = None
     bounded: bool = False
+    from_one: frozenset[str] = frozenset()
 
     @property
     def dynamic_all(self) -> bool:

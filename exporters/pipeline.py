@@ -20,7 +20,7 @@ from entrepot.exporters.cleanup.clean import tidy
 from entrepot.exporters.cleanup.narrow import narrow_weights
 from entrepot.exporters.cleanup.refine import forget_contradicted, refine_shapes
 from entrepot.exporters.description import describe_model, describe_modes, modes_in, numbers_in
-from entrepot.exporters.exporter import Captured, NoGainError, PostponedError, Refusal, Source
+from entrepot.exporters.exporter import BeginsLateError, Captured, NoGainError, PostponedError, Refusal, Source
 from entrepot.exporters.naming import graph_names, name_graph, rename_symbols
 from entrepot.exporters.notes import (
     FAILED,
@@ -123,7 +123,7 @@ class _Export:
             self._try(again, roomier, known, where=" at larger sizes")
         if len(ways) > 1 and self.attempts.best is not None and not (self.attempts.enough or self.options.dynamic_all):
             self._try_ending(groups, known)
-        if self.attempts.best is None and self.options.verify:
+        if self.attempts.best is None and self.options.verify and not self.attempts.late:
             self._try(self.source.last, groups, known)
         best = self.attempts.best
         if best is None or best.model is None:
@@ -357,7 +357,10 @@ class _Export:
         )
         for group in limited:
             numbers = computes_numbers(report, group.symbol)
-            self._limit(group, _unfollowed(failed[group.symbol]) if numbers else Fixed(UNCOMPUTED))
+            reason = _unfollowed(failed[group.symbol]) if numbers else Fixed(UNCOMPUTED)
+            if group.symbol in self.options.from_one:
+                raise BeginsLateError(f"'{group.symbol}' begins at {group.asked[0]}: {reason}", report=report)
+            self._limit(group, reason)
         return bool(limited)
 
     def _present(self, group: Group) -> int:

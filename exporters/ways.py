@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from entrepot.exporters.axes.groups import Axis, Group
-from entrepot.exporters.exporter import PostponedError, Refusal, Source
+from entrepot.exporters.exporter import BeginsLateError, PostponedError, Refusal, Source
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError, VerificationError
 from entrepot.ir.model import Model
 
@@ -110,6 +110,11 @@ class Attempts:
         """Why the first way was put off, if it was, and nothing has been tried in its place yet."""
         error = self.made[0].error if len(self.made) == 1 else None
         return error if isinstance(error, PostponedError) else None
+
+    @property
+    def late(self) -> bool:
+        """Whether a graph was right, but for sizes that the caller needs."""
+        return any(isinstance(each.error, BeginsLateError) for each in self.made)
 
     @property
     def lost(self) -> frozenset[Axis]:

@@ -47,24 +47,30 @@ class Doubled:
     def __init__(self, model: Model) -> None:
         doubled = in_double(model)
         self._session = Session(doubled, providers=["cpu"])
+        self._outputs = [spec.name for spec in model.outputs]
         self._choices = [str(node.outputs[1].name) for node in doubled.ir.graph if node.op_type == "TopK"]
+        self._last: tuple[Mapping[str, Any], dict[str, Any] | None] | None = None
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
         """Outputs by name, those of single precision in double; ``None`` where it cannot be run."""
-        try:
-            return self._session.run({name: widened(value) for name, value in feeds.items()})
-        except EntrepotError:
-            return None
+        found = self._computed(feeds)
+        return None if found is None else {name: found[name] for name in self._outputs}
 
     def choices(self, feeds: Mapping[str, Any]) -> list[np.ndarray]:
         """The places that it chooses, in the order in which it does so; none where it cannot be run."""
-        if not self._choices:
-            return []
-        try:
-            found = self._session.run({name: widened(value) for name, value in feeds.items()}, self._choices)
-        except EntrepotError:
-            return []
-        return [found[name] for name in self._choices]
+        found = self._computed(feeds) if self._choices else None
+        return [] if found is None else [found[name] for name in self._choices]
+
+    def _computed(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Outputs and choices, which are asked for one after the other."""
+        if self._last is None or self._last[0] is not feeds:
+            names = [*dict.fromkeys([*self._outputs, *self._choices])]
+            try:
+                found = self._session.run({name: widened(value) for name, value in feeds.items()}, names)
+            except EntrepotError:
+                found = None
+            self._last = feeds, found
+        return self._last[1]
 
 
 def in_double(model: Model) -> Model:

@@ -83,6 +83,13 @@ def measure(expected: np.ndarray, actual: np.ndarray, tolerance: Tolerance) -> M
     return totals.finish(expected, actual)
 
 
+def holds(expected: np.ndarray, actual: np.ndarray, tolerance: Tolerance) -> bool:
+    """Whether no element breaks the rule, as of ``measure``, which takes several times as long for its figures."""
+    judge = _JUDGES[classify(expected.dtype)]
+    with np.errstate(all="ignore"):
+        return not any(judge(one, other, tolerance).bad.any() for one, other in blocks(expected, actual))
+
+
 class _Judged(NamedTuple):
     """One piece: its values as floats, the error of each element, and the error allowed for it."""
 

@@ -136,7 +136,8 @@ class Building:
             return self._export("the decoder", part, given, self._axes(given) | self._encoded(encoder, given))
         more = tokens(trials.called.model, len(trials.prompt), form.new, seed=6)
         given = trials.step_sample(form, mask, more)
-        return self._export("the decoder", part, given, self._axes(given) | self._encoded(encoder, given))
+        axes = self._axes(given) | self._encoded(encoder, given)
+        return self._export("the decoder", part, given, axes, from_one=frozenset(("sequence",)))  # each step takes one
 
     def _axes(self, given: Inputs) -> dict[str, Axes]:
         """The axes that vary, by input."""
@@ -190,9 +191,16 @@ class Building:
         )
         return "batch" if axis == batch else "source"
 
-    def _export(self, what: str, part: torch.nn.Module, given: Mapping[str, Any], dynamic: Dynamic) -> Model:
+    def _export(
+        self,
+        what: str,
+        part: torch.nn.Module,
+        given: Mapping[str, Any],
+        dynamic: Dynamic,
+        from_one: frozenset[str] = frozenset(),
+    ) -> Model:
         self.options.tell(f"exporting {what}")
-        options = replace(self.options, dynamic=dynamic, bounded=True)
+        options = replace(self.options, dynamic=dynamic, bounded=True, from_one=from_one)
         source = ModuleSource(part.eval(), dict(given))
         if self._recurs and self.form.new > 1:
             # taken one at a time, tokens need no way that costs more, but where they cannot be captured at all

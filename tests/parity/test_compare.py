@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entrepot.ir.errors import InputError
-from entrepot.parity.compare import Tolerance, compare, scales_of
+from entrepot.parity.compare import Tolerance, agree, compare, scales_of
 
 X = np.random.default_rng(0).standard_normal((7, 10)).astype(np.float32)
 
 
 def only(expected, actual, tolerance=None):
     (output,) = compare({"y": expected}, {"y": actual}, tolerance).outputs
+    assert agree({"y": expected}, {"y": actual}, Tolerance.of(tolerance)) == output.ok
     return output
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import entrepot as ep
 from entrepot.parity.compare import compare
-from entrepot.parity.doubled import in_double, most_moved, mostly_excused, typed_alike
+from entrepot.parity.doubled import Doubled, in_double, most_moved, mostly_excused, typed_alike
 from entrepot.parity.judge import Judge
 from entrepot.parity.plan import Case
 
@@ -75,6 +75,17 @@ class Counted(Best):
     def exact(self, feeds: dict[str, np.ndarray]) -> dict[str, Any]:
         self.times += 1
         return super().exact(feeds)
+
+
+def test_what_a_model_chooses_comes_of_the_run_that_computes_its_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    feeds, doubled, runs = close_scores(), Doubled(model(BEST.format(scores=RIGHT))), []
+    compute = ep.Session.run
+    monkeypatch.setattr(ep.Session, "run", lambda *given: runs.append(1) or compute(*given))
+    outputs, (places,) = doubled.run(feeds), doubled.choices(feeds)
+    assert outputs is not None
+    assert np.array_equal(outputs["chosen"], feeds["y"][places].astype(np.float64))
+    assert len(runs) == 1
+    assert not np.array_equal(doubled.choices({**feeds, "x": -feeds["x"]})[0], places)
 
 
 def test_where_double_precision_decided_it_is_asked_first() -> None:

@@ -67,6 +67,26 @@ def test_what_others_compute_is_not_looked_into() -> None:
     assert not Judge(Exactly(), judged, None, {}).compare(Case("sample", FEEDS), expected, actual, "onnxruntime")
 
 
+def test_once_it_was_rounding_alone_that_is_asked_first() -> None:
+    class Counted(Exactly):
+        runs = 0
+
+        def run(self, feeds: dict[str, np.ndarray]) -> dict[str, Any]:
+            self.runs += 1
+            return super().run(feeds)
+
+    judged, source = model(), Counted()
+    expected, actual = Exactly().run(FEEDS), ep.Session(judged, providers=["cpu"]).run(FEEDS)
+    judge = Judge(source, judged, None, {})
+    assert judge.compare(Case("sample", FEEDS), expected, actual, "cpu")
+    runs = source.runs
+    assert runs  # from other inputs, to see how unsure it is
+    assert judge.compare(Case("other values", FEEDS), expected, actual, "cpu")
+    assert source.runs == runs
+    assert not judge.compare(Case("wrong", FEEDS), expected, {"y": actual["y"] + 1}, "cpu")
+    assert source.runs > runs  # nothing is refuted by that alone
+
+
 class _Off:
     """A session with a kernel that is a little off."""
 

@@ -66,6 +66,7 @@ def capture(
     ended: Gain = lambda *_: None,
     begun: Begun | None = None,
     failed: Callable[[], None] = lambda: None,
+    hopeless: Callable[[], None] | None = None,
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
 
@@ -83,6 +84,8 @@ def capture(
         ended: Given the same after an attempt that was of no use; may raise as well.
         begun: What ``ended`` was given when it raised, to go on from there.
         failed: Called before axes are given up without a reason that has to do with them; may raise.
+        hopeless: Called where it fails with every axis fixed as well, before that is raised; without it, this is not
+            tried if every axis is required.
 
     Raises:
         ConversionError: The module cannot be captured, or an axis that is required cannot be dynamic.
@@ -94,7 +97,8 @@ def capture(
         return replace(opened.capture, fixed=fixed)
     free = [group for group in groups if group.formula is None]
     worth = [group for group in free if not _is_useless(gain, [group])]
-    failing = _for_no_size(opened.error, module, call, prober, stepper, fails=len(worth) < len(free))
+    known = len(worth) < len(free) or (hopeless is None and all(group.required for group in free))
+    failing = _for_no_size(opened.error, module, call, prober, stepper, None if known else hopeless or _nothing)
     for _ in range(_MOST_ATTEMPTS):
         tensors = capture_sample(call, prober, groups)
         flat = FlatModule(module, call.tree, stepper, groups, tied=tied)
@@ -219,8 +223,7 @@ def _for_no_size(
     call: Flat,
     prober: Prober,
     stepper: Stepper | None,
-    *,
-    fails: bool,
+    hopeless: Callable[[], None] | None,
 ) -> BaseException | None:
     """Why a capture with open sizes failed, if for no size: with names for the sizes, it fails as well.
 
@@ -230,14 +233,14 @@ def _for_no_size(
         call: The flat sample.
         prober: Holds the enlarged sample.
         stepper: What is called instead of the module.
-        fails: Whether it is of no use to know that it does not fail with every axis fixed.
+        hopeless: Called where it does; ``None`` if it is of no use to know that it does not.
 
     Raises:
         ConversionError: It even fails with every axis fixed; no use trying with one after the other.
     """
     if error is None or is_about_sizes(plain(error)):
         return None
-    if fails:
+    if hopeless is None:
         return error
     tensors = capture_sample(call, prober, [])
     flat = FlatModule(module, call.tree, stepper, [])
@@ -245,8 +248,13 @@ def _for_no_size(
     try:
         export_along(flat, tensors, [])
     except MODEL_ERRORS as again:
+        hopeless()
         raise captured_blame(again, flat, tensors, [], call.names) from again
     return error
+
+
+def _nothing() -> None:
+    """For want of somebody to tell."""
 
 
 def _broken(program: torch.export.ExportedProgram, group: Group) -> Broken | None:
@@ -319,12 +327,14 @@ def _fewer(
     worth: Collection[Group],
     failed: Callable[[], None],
 ) -> _Settled | None:
-    """What else to try: fewer axes, then none.
+    """What else to try: fewer axes, then none; nothing if all of them are required.
 
     Those that are ``worth`` a capture come first: if none of them is captured alone, nothing is gained by the others.
     """
     failed()
     free = [group for group in groups if group.formula is None]
+    if all(group.required for group in free):
+        return None
     kept = free[:1] if len(free) > 1 else []
     if 1 < len(free) <= _MOST_ALONE:
         first = [group for group in free if any(group.axes == each.axes for each in worth)]

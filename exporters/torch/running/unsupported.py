@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
@@ -37,18 +37,23 @@ def check_kernels(module: torch.nn.Module) -> None:
 
 
 @contextlib.contextmanager
-def plain_refusals(eager: Eager, tensors: Sequence[torch.Tensor]) -> Iterator[None]:
-    """Raise a plainer error than torch's if the module does something that is known not to work."""
+def plain_refusals(explanation: Callable[[], tuple[str, str] | None]) -> Iterator[None]:
+    """Raise a plainer error than torch's if the module does something that is known not to work.
+
+    Args:
+        explanation: What that is, and a hint, or ``None``; asked for when something is refused.
+    """
     try:
         yield
     except (ConversionError, UnsupportedOpError) as error:
-        plainer = _explanation(eager, tensors)
+        plainer = explanation()
         if plainer is None:
             raise
-        raise plainer from error
+        raise UnsupportedOpError(plainer[0], hint=plainer[1]) from error
 
 
-def _explanation(eager: Eager, tensors: Sequence[torch.Tensor]) -> UnsupportedOpError | None:
+def known_not_to_work(eager: Eager, tensors: Sequence[torch.Tensor]) -> tuple[str, str] | None:
+    """What a module does that cannot be exported, and a hint; ``None`` if that is nothing known."""
     for prefixes, (what, hint) in _OPERATORS.items():
         spotter = OperatorSpotter(prefixes=prefixes)
         try:
@@ -57,5 +62,5 @@ def _explanation(eager: Eager, tensors: Sequence[torch.Tensor]) -> UnsupportedOp
         except Refusal:
             return None
         for operator, line in spotter.found:
-            return UnsupportedOpError(f"{what}: {operator}{f' at {line}' if line else ''}", hint=hint)
+            return f"{what}: {operator}{f' at {line}' if line else ''}", hint
     return None

@@ -41,7 +41,7 @@ from entrepot.exporters.torch.running.checks import check_module
 from entrepot.exporters.torch.running.deciding import DECIDES_OTHERWISE
 from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
-from entrepot.exporters.torch.running.unsupported import check_kernels, plain_refusals
+from entrepot.exporters.torch.running.unsupported import check_kernels, known_not_to_work, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
 from entrepot.exporters.torch.sources.checkpoint import Checkpoint
 from entrepot.exporters.torch.sources.other_ways import (
@@ -97,6 +97,8 @@ class ModuleSource(TorchSource):
         self._failed: tuple[object, ConversionError] | None = None
         self._kept: tuple[object, tuple[Capture, ConversionError | None]] | None = None
         self._begun: tuple[_Asked, Begun] | None = None
+        self._last: tuple[_Asked, Capture] | None = None
+        self._refused: tuple[_Asked, ConversionError] | None = None
 
     def accept(self, options: Options) -> None:
         """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
@@ -139,7 +141,7 @@ class ModuleSource(TorchSource):
         self.eager.may_not_end |= self.way != self.ways[0]
         if self.stepper is not None and self.way not in (_PLAIN, _PARTS):
             raise ConversionError("a module whose state is followed is captured as it is, or not at all")
-        with plain_refusals(self.eager, self.call.tensors):
+        with plain_refusals(lambda: self._known_not_to_work):
             if self.way == _REWRITTEN:
                 return capture_rewritten(self, prober, groups, options)
             if self.way == _SCRIPTED:
@@ -150,6 +152,11 @@ class ModuleSource(TorchSource):
                 return capture_decided(self, prober, groups, options)
             return self._plain(prober, groups, options)
 
+    @functools.cached_property
+    def _known_not_to_work(self) -> tuple[str, str] | None:
+        """Found by running the module on the sample, which is done once, however many ways fail."""
+        return known_not_to_work(self.eager, self.call.tensors)
+
     def _plain(self, prober: Prober, groups: list[Group], options: Options) -> Captured:
         asked = prober.shapes, copy.deepcopy(groups)
         if self.follows_sizes() and self._known is not None and self._known.asked == asked:
@@ -158,21 +165,7 @@ class ModuleSource(TorchSource):
                 return joined
         if self._failed is not None and self._failed[0] == asked:  # the way of one capture was no other
             raise self._failed[1]
-        if self._kept is not None and self._kept[0] == asked:
-            (captured, refusal), self._kept = self._kept[1], None
-        else:
-            options.tell("capturing the module")
-            try:
-                captured, refusal = self._captured(prober, groups, options)
-            except PostponedError:
-                raise
-            except ConversionError as error:
-                self._failed = asked, error
-                raise
-            if refusal is None:
-                self._kept = asked, (captured, refusal)
-                self._postpone(asked, captured.groups, captured.fixed)
-                self._kept = None
+        captured, refusal = self._made_before(asked) or self._made(prober, groups, asked, options)
         self._ends = joint_limits(captured.program, captured.groups)
         self._known = _Known(asked, copy.deepcopy(captured.groups), self._ends)
         self.state.restore()
@@ -185,7 +178,45 @@ class ModuleSource(TorchSource):
         captured, graph = translated(
             captured, prober, self._lowered, lambda fewer: self._capture(prober, fewer, options.tell)
         )
+        self._last = (prober.shapes, copy.deepcopy(captured.groups)), captured
         return Captured(graph, captured.groups, captured.fixed, captured.numbers, self._weights(captured.program))
+
+    def _made(
+        self, prober: Prober, groups: list[Group], asked: _Asked, options: Options
+    ) -> tuple[Capture, ConversionError | None]:
+        """As of ``_captured``; what comes of it is known from now on."""
+        options.tell("capturing the module")
+        try:
+            captured, refusal = self._captured(prober, groups, asked, options)
+        except PostponedError:
+            raise
+        except ConversionError as error:
+            if self._refused is None or self._refused[1] is not error:
+                self._failed = asked, error
+            raise
+        if refusal is None:
+            self._kept = asked, (captured, refusal)
+            self._postpone(asked, captured.groups, captured.fixed)
+            self._kept = None
+        return captured, refusal
+
+    def _made_before(self, asked: _Asked) -> tuple[Capture, ConversionError | None] | None:
+        """What came of a capture that was put off, or would be the same as the last."""
+        if self._kept is not None and self._kept[0] == asked:
+            kept, self._kept = self._kept[1], None
+            return kept
+        last = self._beginning_later(asked)
+        return None if last is None else (last, None)
+
+    def _beginning_later(self, asked: _Asked) -> Capture | None:
+        """The last capture, if its axes are asked for again, some from a later size on: it would be the same."""
+        if self._last is None or self._last[1].fixed:
+            return None
+        (shapes, groups), last = self._last
+        if shapes != asked[0] or len(groups) != len(asked[1]):
+            return None
+        alike = (_begins_later(group, own, last.tensors) for group, own in zip(asked[1], groups, strict=True))
+        return replace(last, groups=copy.deepcopy(asked[1])) if all(alike) else None
 
     def _lowered(self, program: torch.export.ExportedProgram) -> onnx_ir.Model:
         graph = translate(program)
@@ -197,24 +228,31 @@ class ModuleSource(TorchSource):
         return frozenset([*weight_names(self.module), *(name.removeprefix("module.") for name in program.state_dict)])
 
     def _captured(
-        self, prober: Prober, groups: list[Group], options: Options
+        self, prober: Prober, groups: list[Group], asked: _Asked, options: Options
     ) -> tuple[Capture, ConversionError | None]:
         """One capture, and why it is not enough where an axis that is required does not vary in it.
 
         Raises:
-            ConversionError: The module cannot be captured at all.
+            ConversionError: The module cannot be captured at all, or one capture has to be enough.
         """
-        try:
-            return self._capture(prober, groups, options.tell, asked=groups), None
-        except ConversionError as error:
-            if not any(group.required for group in groups) or isinstance(error, NoGainError | PostponedError):
-                raise
-            wanted = [replace(group, required=False, bounds={"min": 2}) for group in groups]
-            found = self._capture(prober, wanted, lambda line: None)
-            required = {group.symbol for group in groups if group.required}
-            for group in found.groups:
-                group.required = group.symbol in required
-            return found, error
+        required = {group.symbol for group in groups if group.required}
+        refusal = self._refused[1] if self._refused is not None and self._refused[0] == asked else None
+        if refusal is None:
+            hopeless: list[bool] = []
+            try:
+                return self._capture(prober, groups, options.tell, groups, lambda: hopeless.append(True)), None
+            except ConversionError as error:
+                if hopeless or not required or isinstance(error, NoGainError | PostponedError):
+                    raise
+                refusal = error
+                self._refused = asked, error
+        if not self.follows_sizes():  # fewer axes are of use to captures that are put together, and to nobody else
+            raise refusal
+        wanted = [replace(group, required=False, bounds={"min": 2}) for group in groups]
+        found = self._capture(prober, wanted, lambda line: None)
+        for group in found.groups:
+            group.required = group.symbol in required
+        return found, refusal
 
     def _capture(
         self,
@@ -222,12 +260,13 @@ class ModuleSource(TorchSource):
         groups: list[Group],
         progress: Callable[[str], None],
         asked: Sequence[Group] | None = None,
+        hopeless: Callable[[], None] | None = None,
     ) -> Capture:
         """One capture; given up as soon as it is of no use, if it is known what all is asked for."""
-        told: dict[str, Any] = {}
+        told: dict[str, Any] = {"hopeless": hopeless}
         if asked is not None and not self.follows_sizes():
             wanted = prober.shapes, copy.deepcopy([*asked])
-            told = {
+            told |= {
                 "gain": functools.partial(self.check_gain, wanted[1]),
                 "ended": functools.partial(self._postpone, wanted),
             }
@@ -305,3 +344,11 @@ class ModuleSource(TorchSource):
             *self.state_notes,
             *self.way_notes,
         ]
+
+
+def _begins_later(group: Group, other: Group, tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether a group is another, or begins at a later size, up to that which was captured."""
+    index, axis = min(group.axes)
+    (least, most), (first, last) = group.asked, other.asked
+    alike = replace(group, asked=other.asked) == other and most == last
+    return alike and first <= least <= max(first, tensors[index].shape[axis])

@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -185,3 +186,18 @@ def test_what_it_must_not_be_shorter_than_may_have_a_smallest_size_itself():
     scores, table = torch.randn(2, 5), torch.randn(2, 5, 4)
     found = ep.Session(model).run([scores.numpy(), table.numpy()])["output"]
     torch.testing.assert_close(torch.from_numpy(found), LargestLookedUp()(scores, table), rtol=0, atol=0)
+
+
+def test_an_axis_that_begins_later_costs_no_other_capture():
+    class Spread(nn.Module):
+        def forward(self, x):
+            return x + 1, x.diff(dim=1).mean(1)  # the mean of nothing, where there is one
+
+    told = []
+    model = ep.export(Spread(), torch.randn(3, 5, 4), progress=told.append)
+    assert model.conditions == ("x_dim1 >= 2",)
+    assert told.count("capturing the module") == 1
+    for size in (2, 7):
+        x = torch.randn(3, size, 4)
+        found = [*ep.Session(model).run(x).values()]
+        np.testing.assert_allclose(found[1], Spread()(x)[1].numpy(), rtol=1e-5, atol=1e-6)

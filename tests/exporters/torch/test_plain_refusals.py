@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
 
 import entrepot as ep
+from entrepot.exporters.torch.sources import module as source_of_modules
 
 X = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
 
@@ -91,3 +92,13 @@ def test_a_branch_on_values_costs_no_axis_before_it_is_followed():
     assert model.inputs[0].shape == ("batch", "x_dim1")
     assert any("branches on the values" in line for line in told)
     assert not any("is fixed" in line for line in told)
+
+
+def test_what_is_known_not_to_work_is_looked_for_once_however_many_ways_fail(monkeypatch):
+    looked, told = [], []
+    known = source_of_modules.known_not_to_work
+    monkeypatch.setattr(source_of_modules, "known_not_to_work", lambda *given: looked.append(1) or known(*given))
+    with pytest.raises(ep.VerificationError):
+        ep.export(Function(lambda _, x: x + len(str(x.sum().item()))), X, progress=told.append)
+    assert sum("trying another way" in line for line in told) > 2
+    assert len(looked) == 1

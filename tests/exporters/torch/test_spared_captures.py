@@ -1,0 +1,77 @@
+"""What a capture cannot do with required axes is found out in as few captures as there are questions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import entrepot as ep
+
+
+class Values(nn.Module):
+    """No capture of it succeeds, whichever axes vary."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if x.sum() > 5 else x - 1
+
+
+class Rows(nn.Module):
+    """A capture of it succeeds for as many rows as the sample has."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        total = x[0]
+        for row in x.unbind()[1:]:
+            total = total * 0.5 + row
+        return total
+
+
+class Texts(nn.Module):
+    """Nor does one of it rewritten, since a text decides."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x * 2 if x.shape[0] > 5 else x
+        return x + float(str(x.sum().item()))
+
+
+def captures(
+    module: nn.Module, monkeypatch: pytest.MonkeyPatch, **axes: dict[int, str]
+) -> tuple[ep.Model | None, list[int]]:
+    """An export with axes that have to vary, if it succeeds, and how many captures each way took."""
+    export, counts = torch.export.export, [0]
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        counts[-1] += 1
+        return export(*args, **kwargs)
+
+    def tell(line: str) -> None:
+        if line.startswith("trying another way"):
+            counts.append(0)
+
+    monkeypatch.setattr(torch.export, "export", counted)
+    try:
+        return ep.export(module, torch.randn(7, 3), dynamic=axes, progress=tell), counts
+    except ep.ConversionError:
+        return None, counts
+
+
+def test_what_fails_with_every_axis_fixed_is_not_tried_with_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, counts = captures(Values(), monkeypatch, x={0: "rows"})
+    assert model is not None
+    assert model.inputs[0].shape == ("rows", 3)
+    assert counts[0] == 2  # with the axis, and without
+
+
+def test_without_an_axis_that_is_required_it_is_captured_for_others_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, counts = captures(Rows(), monkeypatch, x={0: "rows"})
+    assert model is not None
+    assert model.inputs[0].shape == ("rows", 3)
+    assert counts[0] == 2  # of any size, and with a name for it; nobody puts captures of fewer axes together
+
+
+def test_axes_that_are_required_are_not_tried_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, counts = captures(Texts(), monkeypatch, x={0: "rows", 1: "columns"})
+    assert counts[:2] == [2, 2]  # the second way: with both paths, and with that of the sample
+    assert model is None
