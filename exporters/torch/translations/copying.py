@@ -83,9 +83,11 @@ def pad(input: torch.Tensor, pad: Sequence[Any], mode: str = "constant", value: 
 def cat(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
     """Tensors in a row: one axis without elements, which torch lets go with any shape, adds nothing but its type."""
     rest = [each for each in tensors if not _is_nothing(each)]
-    if len(rest) == len(tensors) or not rest or rest[0].dim() == 1:
+    if len(rest) == len(tensors) or (rest and rest[0].dim() == 1):
         return NotImplemented
     dtype = functools.reduce(torch.promote_types, (each.dtype for each in tensors))
+    if not rest:
+        return tensors[0].to(dtype, copy=True)
     return torch.cat([each.to(dtype) for each in rest], dim)
 
 

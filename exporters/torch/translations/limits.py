@@ -47,6 +47,16 @@ def translate_power(self: Any, exponent: Any) -> Any:
     return aten_pow_tensor_scalar(self, exponent)
 
 
+def translate_power_of_tensors(self: Any, exponent: Any) -> Any:
+    """Pow; of whole numbers, 0 to an exponent below 0 is 0, where runtimes make a whole number of infinity."""
+    found = op.Pow(self, exponent)
+    if exponent.dtype.is_floating_point() or self.dtype.is_floating_point() or not exponent.dtype.is_signed():
+        return found
+    zero = op.Constant(value=onnx_ir.tensor(0, dtype=self.dtype))
+    beyond = op.And(op.Equal(self, zero), op.Less(exponent, _like(0, exponent)))
+    return op.Where(beyond, zero, found)
+
+
 def _like(number: Any, tensor: Any) -> Any:
     if isinstance(number, bool | int | float):
         return op.Constant(value=onnx_ir.tensor(number, dtype=tensor.dtype))
@@ -60,4 +70,5 @@ TRANSLATIONS = {
     aten.clamp_max.default: translate_clamp_max,
     aten.clamp_max.Tensor: translate_clamp_max,
     aten.pow.Tensor_Scalar: translate_power,
+    aten.pow.Tensor_Tensor: translate_power_of_tensors,
 }

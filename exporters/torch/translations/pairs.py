@@ -205,6 +205,10 @@ def _filled(create: Callable[..., torch.Tensor]) -> Callable[..., Pair]:
     return rule
 
 
+def _of_parts(real: torch.Tensor, imag: torch.Tensor) -> Pair:
+    return Pair(real, imag) if real.shape == imag.shape else Pair(*torch.broadcast_tensors(real, imag))
+
+
 def _full(create: Callable[..., torch.Tensor]) -> Callable[..., Pair]:
     """A tensor of one number that may be complex."""
 
@@ -317,7 +321,7 @@ _RULES: dict[Any, Callable[..., Any]] = {
     aten.new_full: _full(aten.new_full),
     aten.fill: _full(torch.full_like),
     aten.scalar_tensor: _scalar_tensor,
-    aten.complex: Pair,
+    aten.complex: _of_parts,
     aten.view_as_complex: lambda one: Pair(one.select(-1, 0), one.select(-1, 1)),
     aten.view_as_real: lambda one: torch.stack([one.re, one.im], -1),
     aten.sym_size: lambda one, dim: one.re.shape[dim],

@@ -160,17 +160,20 @@ def _average(axes: int, original: Callable[..., torch.Tensor]) -> Callable[..., 
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> torch.Tensor:
-        last = () if axes == 1 else (divisor_override,)
         if not input.is_floating_point():
-            return _of_integers(avg_pool, input, kernel_size, stride, padding, ceil_mode, count_include_pad, *last)
+            geometry = kernel_size, stride, padding, ceil_mode, count_include_pad
+            return _of_integers(avg_pool, input, *geometry, divisor=divisor_override)
+        if divisor_override and not ceil_mode:  # torch.onnx (2.13) leaves it out
+            mean = avg_pool(input, kernel_size, stride, padding)
+            return mean * (math.prod(_spread(kernel_size, axes)) / divisor_override)
         step = stride if stride is not None and stride != [] else kernel_size
         kernels, strides, paddings = (_spread(each, axes) for each in (kernel_size, step, padding))
         if not ceil_mode:
-            whole = divisor_override is None and (count_include_pad or not any(paddings))
+            whole = count_include_pad or not any(paddings)
             if whole and _varies((kernels, strides, paddings)):
                 padded = F.pad(input, _around(paddings))
                 return _over_windows(padded, axes, (kernels, strides, [1] * axes), torch.mean)
-            return original(input, kernel_size, stride, padding, False, count_include_pad, *last)
+            return original(input, kernel_size, stride, padding, False, count_include_pad)
         geometry = [kernels, strides, paddings, [1] * axes]
         around = _around(paddings)
         beyond = _overhangs(axes, geometry)
@@ -187,9 +190,13 @@ def _average(axes: int, original: Callable[..., torch.Tensor]) -> Callable[..., 
     return avg_pool
 
 
-def _of_integers(pool: Callable[..., torch.Tensor], input: torch.Tensor, *geometry: Any) -> torch.Tensor:
+def _of_integers(
+    pool: Callable[..., torch.Tensor], input: torch.Tensor, *geometry: Any, divisor: int | None = None
+) -> torch.Tensor:
     """Averages towards zero: a quotient of whole numbers that is one itself is exact in double precision."""
-    return pool(input.to(torch.float64), *geometry).trunc().to(input.dtype)
+    double = input.to(torch.float64)
+    found = pool(double, *geometry, 1).round() / divisor if divisor else pool(double, *geometry)
+    return found.trunc().to(input.dtype)
 
 
 def _adaptive_places(axes: int) -> Callable[..., Any]:

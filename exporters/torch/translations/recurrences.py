@@ -11,14 +11,18 @@ from onnxscript import opset18 as op  # what torch.onnx (2.13) writes functions 
 
 @script()
 def by_recurrence(x: DOUBLE[...], degree: DOUBLE[...], form: Sequence[float], divided: int) -> DOUBLE[...]:
-    """The polynomial of each degree, 0 for degrees below 0; ``polynomials.py`` has the forms."""
+    """The polynomial of each degree without its fraction; ``polynomials.py`` has the forms.
+
+    It is 0 for degrees below 0, and for those that are no whole number of 64 bits: C makes such a number of them.
+    """
+    degree = op.Where(op.Abs(degree) < op.CastLike(9e18, x), degree, op.CastLike(-1.0, x))
     numbers = op.CastLike(op.Constant(value_floats=form), x)
     one = op.CastLike(1.0, x)
     start = x * op.Gather(numbers, 0) + op.Gather(numbers, 1)
     same = op.CastLike(0.0, x) * degree
     rows = op.Shape(op.Unsqueeze(start + same, [0]))
     first = op.Where(degree < 1.0, one, start)
-    result = op.Where(degree < 0.0, op.CastLike(0.0, x), first)
+    result = op.Where(degree <= -1.0, op.CastLike(0.0, x), first)
     state = op.Concat(
         op.Expand(op.Unsqueeze(start, [0]), rows),
         op.Expand(one, rows),

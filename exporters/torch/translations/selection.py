@@ -145,6 +145,11 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     return named
 
 
+def take(input: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Elements by their places in a row; torch makes a size of a single place."""
+    return input.flatten()[index.flatten()].reshape(index.shape)
+
+
 def take_along_dim(input: torch.Tensor, indices: torch.Tensor, dim: int | None = None) -> torch.Tensor:
     """With other axes of one element repeated; torch asks of every size whether it is 1."""
     if dim is None:
@@ -181,6 +186,8 @@ REPLACEMENTS = {
 } | {
     torch.logcumsumexp: logcumsumexp,
     torch.Tensor.logcumsumexp: logcumsumexp,
+    torch.take: take,
+    torch.Tensor.take: take,
     torch.take_along_dim: take_along_dim,
     torch.Tensor.take_along_dim: take_along_dim,
     torch.combinations: combinations,

@@ -67,9 +67,17 @@ def _angle(input: torch.Tensor) -> torch.Tensor:
     return torch.where(input.isnan(), input, (input < 0).to(input.dtype) * math.pi)
 
 
+def atan2(input: torch.Tensor, other: torch.Tensor) -> Any:
+    """The angle of the point (other, input); torch.onnx (2.13) has the wrong side of a line for whole numbers."""
+    kind = torch.result_type(input, other)
+    if not kind.is_floating_point:
+        kind = torch.get_default_dtype()
+    return _angle_of_point(input.to(kind), other.to(kind))
+
+
 @floating
-def atan2(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """The angle of the point (other, input), by the arctangent of a number in [0, 1] and its octant."""
+def _angle_of_point(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """By the arctangent of a number in [0, 1] and its octant."""
     height, width = input.abs(), other.abs()
     larger, smaller = torch.maximum(height, width), torch.minimum(height, width)
     level = (height == width) & (height != 0)  # also for two infinities
