@@ -161,8 +161,8 @@ def _average(axes: int, original: Callable[..., torch.Tensor]) -> Callable[..., 
         divisor_override: int | None = None,
     ) -> torch.Tensor:
         if not input.is_floating_point():
-            geometry = kernel_size, stride, padding, ceil_mode, count_include_pad
-            return _of_integers(avg_pool, input, *geometry, divisor=divisor_override)
+            given = kernel_size, stride, padding, ceil_mode, count_include_pad
+            return _of_integers(avg_pool, input, *given, divisor=divisor_override)
         if divisor_override and not ceil_mode:  # torch.onnx (2.13) leaves it out
             mean = avg_pool(input, kernel_size, stride, padding)
             return mean * (math.prod(_spread(kernel_size, axes)) / divisor_override)
