@@ -49,8 +49,8 @@ def _regroups(node: ir.Node, types: Types) -> bool:
     if node.op_type != "Gather":
         return node.op_type in _REGROUPING
     index, shape = types.known.array(node.inputs[1]), types.shape(node.inputs[0])
-    if index is None or index.shape or shape is None:
-        return False
+    if index is None or index.shape or int(index) not in (0, -1) or shape is None:
+        return False  # another place is an error when the model runs, and stays one
     return shape[node.attributes.get_int("axis", 0)] == 1
 
 

@@ -113,8 +113,11 @@ def _gather_from(node: ir.Node, source: ir.Node, axis: int, index: int, types: T
     taken = _range(source, types) if _is_read_once(source.outputs[0]) else None
     if taken is None or taken.axis != axis or not may_write_constants(types):
         return False
-    place = np.array(index + (taken.start if index >= 0 else taken.end), np.int64)
-    replace(node, ir.node("Gather", [source.inputs[0], write_constant(node, place, "index", names)], {"axis": axis}))
+    place = index + (taken.start if index >= 0 else taken.end)
+    if not taken.start <= place < taken.end:
+        return False  # an error when the model runs, and stays one
+    written = write_constant(node, np.array(place, np.int64), "index", names)
+    replace(node, ir.node("Gather", [source.inputs[0], written], {"axis": axis}))
     return True
 
 

@@ -161,6 +161,15 @@ def test_chains_that_round_or_are_read_in_between_stay(body, inputs, outputs):
     check(JoinMoves(), model(body, inputs, outputs), None, sizes=(2, 1))
 
 
+@pytest.mark.parametrize("place", [1, -2])
+def test_a_place_that_an_axis_does_not_have_stays_an_error(place):
+    body = (
+        ints(i="1") + f"k = Constant<value_int = {place}>() a = Gather<axis = 1>(x, k) b = Unsqueeze(a, i) y = Relu(b)"
+    )
+    before = model(body, "float[n, 1] x", D)
+    assert not JoinMoves()(before.ir).modified
+
+
 PLACES = "<int64[2, 2] k = {0, -1, 1, 1}, int64 j = {-2}>"
 
 LOOKED_UP = [

@@ -98,6 +98,14 @@ def test_wholes_are_read_where_parts_do_not_suffice(body):
     check(TakeParts(), model(body, X, Z), None, sizes=(2, 1))
 
 
+@pytest.mark.parametrize("place", [2, -3])
+def test_a_place_behind_a_part_stays_an_error(place):
+    body = ints(b="1", e="3", i="-1") + f"k = Constant<value_int = {place}>() "
+    before = model(body + "a = Slice(z, b, e, i) y = Gather<axis = 1>(a, k)", X, Z)
+    TakeParts()(before.ir)
+    assert [node.op_type for node in before.ir.graph][-2:] == ["Slice", "Gather"]
+
+
 ONE = "k = Constant<value = float {1}>() "
 NARROW = [
     ("s = Shape(x) w = Expand(k, s) y = Add(x, w)", "y = Add(x, k)"),
