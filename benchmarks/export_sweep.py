@@ -256,6 +256,11 @@ def _print(outcomes: Sequence[dict[str, object]]) -> None:
             print(f"\n{verdict}")
         for text, count in reasons.most_common(40):
             print(f"{count:>6}  {text}")
+    lacking = [outcome for outcome in outcomes if outcome.get("lacks")]
+    if lacking:
+        print(f"\nnot run by onnxruntime, and judged on our own runtime instead: {len(lacking)}")
+    for outcome in lacking:
+        print(f"  {outcome['name']}: {outcome['lacks']}")
 
 
 def _print_coverage() -> None:

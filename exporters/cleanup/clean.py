@@ -7,6 +7,7 @@ from collections.abc import Collection
 import onnx_ir
 from onnx_ir.passes import common
 
+from entrepot.exporters.cleanup.choices import choose_truths
 from entrepot.exporters.cleanup.identities import DropIdentities
 from entrepot.exporters.cleanup.idle import drop_idle, forget_half_spectra
 from entrepot.exporters.cleanup.indices import widen_indices
@@ -32,6 +33,7 @@ def tidy(model: onnx_ir.Model, weights: Collection[str], level: Level, *, in_pla
     """
     drop_idle(model, weights)
     widen_indices(model)
+    choose_truths(model, weights)
     use_kinds_taken(model)
     forget_half_spectra(model)
     count_axes_from_the_front(model, weights)

@@ -1,7 +1,7 @@
 """Numbers of a kind that an operator does not take, which torch.onnx (2.13), for one, gives it: sums of truth values.
 
 They are computed in a kind that holds them exactly, whole numbers up to 2^53 (2^24 where an operator has no doubles),
-and kept in their own.
+and kept in their own. So are those of a kind that onnxruntime has no kernel for: ``Where`` of truth values.
 """
 
 from __future__ import annotations
@@ -11,11 +11,17 @@ from collections.abc import Iterator, Sequence
 import onnx
 import onnx_ir as ir
 
+from entrepot.exporters.kernels import KINDS, wider
 from entrepot.ir.passes.casting import cast_after, cast_before
 from entrepot.ir.passes.graphs import typed_graphs, version_of
 from entrepot.ir.typing.query import Types
 
 _Formal = onnx.defs.OpSchema.FormalParameter
+_MAIN = {"Where": 1}
+"""Which operand says what an operator computes in, if it is not the first."""
+_SCATTERING = ("ScatterElements", "ScatterND")
+_NARROW = tuple(ir.DataType[name] for name in ("BOOL", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32"))
+"""Types all of whose values the next wider one has, so that a result brought back is what it would have been."""
 _OF_TRUTHS = ir.DataType.INT32, ir.DataType.FLOAT
 _OF_INTEGERS = ir.DataType.DOUBLE, ir.DataType.FLOAT
 
@@ -23,7 +29,8 @@ _OF_INTEGERS = ir.DataType.DOUBLE, ir.DataType.FLOAT
 def use_kinds_taken(model: ir.Model) -> None:
     """Cast truth values and whole numbers on their way into operators that take none, and results back.
 
-    Before: ``Add(bool, bool)``. After: ``Cast(Add(Cast(bool), Cast(bool)))``.
+    Before: ``Add(bool, bool)``. After: ``Cast(Add(Cast(bool), Cast(bool)))``. The same for halves that ``ScatterND``
+    adds up.
     """
     for graph, types in typed_graphs(model):
         for node in [node for node in graph if not node.domain]:
@@ -33,10 +40,12 @@ def use_kinds_taken(model: ir.Model) -> None:
 
 
 def _settle(graph: ir.Graph, node: ir.Node, known: onnx.defs.OpSchema, types: Types) -> None:
+    main = known.inputs[_MAIN.get(node.op_type, 0)].type_str if known.inputs else ""
     instead = {
         formal.type_str: (dtype, wide)
         for formal, _, value in _paired(known.inputs, node.inputs)
-        if (dtype := types.dtype(value)) is not None and (wide := _wider(formal, dtype)) is not None
+        if (dtype := types.dtype(value)) is not None
+        and (wide := _wider(formal, dtype) or (_run_in(node, dtype) if formal.type_str == main else None)) is not None
     }
     for formal, at, value in [*_paired(known.inputs, node.inputs)]:
         if formal.type_str in instead and types.dtype(value) == instead[formal.type_str][0]:
@@ -61,9 +70,22 @@ def _wider(formal: _Formal, dtype: ir.DataType) -> ir.DataType | None:
     if not (truth or dtype.is_integer()) or f"tensor({dtype.name.lower()})" in formal.types:
         return None
     taken = {ir.DataType[name] for name in map(_name, formal.types) if name in ir.DataType.__members__}
-    if formal.type_str in formal.types or (not truth and any(each.is_integer() for each in taken)):
+    if formal.type_str in formal.types or (
+        not truth and any(each.is_integer() and each.bitwidth >= dtype.bitwidth for each in taken)
+    ):
         return None
     return next((each for each in (_OF_TRUTHS if truth else _OF_INTEGERS) if each in taken), None)
+
+
+def _run_in(node: ir.Node, dtype: ir.DataType) -> ir.DataType | None:
+    """What onnxruntime runs an operator in, where it has no kernel for a type that the operator takes."""
+    if node.op_type in _SCATTERING:
+        added_up = node.attributes.get_string("reduction", "none") != "none"
+        return wider(dtype, KINDS[node.op_type]) if added_up and dtype in (*_NARROW, ir.DataType.FLOAT16) else None
+    if node.op_type == "NonZero":
+        return None if dtype in KINDS["NonZero"] else ir.DataType.BOOL
+    found = wider(dtype, KINDS.get(node.op_type)) if dtype in _NARROW else dtype
+    return None if found is dtype else found
 
 
 def _name(text: str) -> str:

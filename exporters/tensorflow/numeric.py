@@ -1,4 +1,4 @@
-"""Operators in element types that onnxruntime (1.31) lacks them for: computed in a wider one and brought back."""
+"""Operators in element types that onnxruntime lacks them for: computed in a wider one and brought back."""
 
 from __future__ import annotations
 
@@ -10,60 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import Builder, element
-
-Kind = ir.DataType
-
-FLOATS = (Kind.FLOAT, Kind.DOUBLE)
-HALVES = (Kind.FLOAT16, Kind.BFLOAT16)
-_BASIC = {*FLOATS, Kind.FLOAT16, Kind.INT32, Kind.INT64}
-_INTEGERS = {
-    Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64, Kind.UINT8, Kind.UINT16, Kind.UINT32, Kind.UINT64,
-}  # fmt: skip
-_ALL = {*FLOATS, Kind.FLOAT16} | _INTEGERS
-_SINGLE = {Kind.FLOAT, Kind.FLOAT16}
-_REAL = {*FLOATS, Kind.FLOAT16}
-
-KINDS: dict[str, set[ir.DataType]] = {
-    **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Mod", "Abs", "Less", "Greater"), _ALL),
-    **dict.fromkeys(("LessOrEqual", "GreaterOrEqual"), _ALL),
-    "Equal": _ALL | {Kind.BOOL, Kind.STRING},
-    "Neg": _ALL - {Kind.UINT8, Kind.UINT16, Kind.UINT32, Kind.UINT64},
-    **dict.fromkeys(("Max", "Min", "Clip", "Pad"), _ALL - {Kind.INT16, Kind.UINT16}),
-    "Where": {*_REAL, Kind.INT8, Kind.INT32, Kind.INT64, Kind.UINT8, Kind.UINT32, Kind.STRING},
-    **dict.fromkeys(("Pow", "ReduceSum", "ReduceMean", "ReduceProd", "ReduceL2", "CumSum", "Einsum"), _BASIC),
-    "MatMul": _BASIC | {Kind.UINT32, Kind.UINT64},
-    **dict.fromkeys(("ReduceMax", "ReduceMin"), _BASIC | {Kind.INT8, Kind.UINT8, Kind.BOOL}),
-    **dict.fromkeys(("TopK",), _BASIC | {Kind.INT8, Kind.INT16, Kind.UINT8}),
-    **dict.fromkeys(("ArgMax", "ArgMin"), _BASIC | {Kind.INT8, Kind.UINT8}),
-    "Range": {*FLOATS, Kind.INT16, Kind.INT32, Kind.INT64},
-    "Relu": _REAL | {Kind.INT8, Kind.INT32},
-    "Sign": _ALL | {Kind.BFLOAT16},
-    **dict.fromkeys(("Trilu", "EyeLike"), _BASIC),
-    "Unique": {*_REAL, Kind.INT8, Kind.INT64, Kind.STRING},
-    "MaxPool": _REAL | {Kind.INT8, Kind.UINT8},
-    **dict.fromkeys(("Tile", "Expand", "Compress", "ReverseSequence"), _ALL | {Kind.BOOL}),
-    **dict.fromkeys(("Tan", "Sinh", "Cosh", "Erf"), _SINGLE),
-    **dict.fromkeys(
-        ("Exp", "Log", "Sqrt", "Sin", "Cos", "Floor", "Ceil", "Round", "Sigmoid", "Tanh", "Reciprocal", "Softmax"),
-        _REAL,
-    ),
-    **dict.fromkeys(("LogSoftmax", "DFT", "BatchNormalization", "Sum", "IsInf", "IsNaN"), _REAL),
-    **dict.fromkeys(("ScatterND", "ScatterElements"), _ALL - {Kind.FLOAT16}),
-    **dict.fromkeys(("Conv", "ConvTranspose", "AveragePool", "LRN"), _REAL),
-}
-_WIDER = {
-    Kind.BOOL: (Kind.UINT8, Kind.INT32),
-    Kind.INT8: (Kind.INT16, Kind.INT32),
-    Kind.UINT8: (Kind.INT32,),
-    Kind.INT16: (Kind.INT32,),
-    Kind.UINT16: (Kind.INT32,),
-    Kind.INT32: (Kind.INT64, Kind.DOUBLE),
-    Kind.UINT32: (Kind.INT64,),
-    Kind.UINT64: (Kind.INT64,),  # the same bits; right for all that does not compare or divide
-    Kind.FLOAT16: (Kind.FLOAT,),
-    Kind.BFLOAT16: (Kind.FLOAT,),
-    Kind.FLOAT: (Kind.DOUBLE,),
-}
+from entrepot.exporters.kernels import FLOATS, HALVES, KINDS, Kind, wider
 
 
 def computed(build: Builder, op: str, *values: Any, outputs: int = 1, **attributes: Any) -> Any:
@@ -91,13 +38,6 @@ def computed(build: Builder, op: str, *values: Any, outputs: int = 1, **attribut
     several = results if isinstance(results, tuple) else (results,)
     back = tuple(build.cast(each, kind) if each.dtype == wide else each for each in several)
     return back if outputs > 1 else back[0]
-
-
-def wider(kind: Any, kinds: set[ir.DataType] | None) -> Any:
-    """The type itself, or the next wider one among ``kinds``."""
-    if kinds is None or kind in kinds:
-        return kind
-    return next((each for each in _WIDER.get(kind, ()) if each in kinds), kind)
 
 
 def where(build: Builder, condition: ir.Value, yes: Any, no: Any) -> ir.Value:

@@ -104,14 +104,18 @@ def judged(case: Any, build: Callable[[Any], Subject]) -> Outcome:
     seconds = time.process_time() - started
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        verdict, why = _verdict(subject, exported, expected)
+        session, lacks = _session(exported)
+        verdict, why = _verdict(subject, exported, session, expected)
     kinds = [node.op_type for node in exported.ir.graph.all_nodes()]
     fixed = exported.metadata.get("entrepot.fixed_axes", "")
-    return Outcome(case.name, case.corpus, verdict, why, fixed, seconds, len(kinds), kinds.count("Transpose"))
+    transposes = kinds.count("Transpose")
+    return Outcome(case.name, case.corpus, verdict, why, fixed, seconds, len(kinds), transposes, lacks)
 
 
-def _verdict(subject: Subject, exported: ep.Model, expected: Sequence[Sequence[np.ndarray]]) -> tuple[str, str]:
-    session, names = _session(exported), [spec.name for spec in exported.outputs]
+def _verdict(
+    subject: Subject, exported: ep.Model, session: Any, expected: Sequence[Sequence[np.ndarray]]
+) -> tuple[str, str]:
+    names = [spec.name for spec in exported.outputs]
     for at, answers in enumerate(expected):
         found, why = _of_call(subject, exported, session, at, subject.outputs(answers, len(names)))
         if found != "passed":
@@ -121,12 +125,12 @@ def _verdict(subject: Subject, exported: ep.Model, expected: Sequence[Sequence[n
     return "passed", ""
 
 
-def _session(exported: ep.Model) -> Any:
-    """The file in onnxruntime, or in our own runtime where it lacks an operator."""
+def _session(exported: ep.Model) -> tuple[Any, str]:
+    """The file in onnxruntime, or in our own runtime where it lacks an operator, and why that is."""
     try:
-        return Untouched(exported)
-    except ep.UnsupportedOpError:
-        return ep.Session(exported, providers=["cpu"])
+        return Untouched(exported), ""
+    except ep.UnsupportedOpError as error:
+        return ep.Session(exported, providers=["cpu"]), line(error)
 
 
 def _of_call(

@@ -24,6 +24,7 @@ class Outcome:
         seconds: CPU time of the export.
         nodes: How many the graph has.
         transposes: How many of them are transpositions, where these are counted.
+        lacks: Why onnxruntime does not run the file; empty where it does, or was not asked.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Outcome:
     seconds: float = 0.0
     nodes: int = 0
     transposes: int = 0
+    lacks: str = ""
 
 
 def line(error: BaseException) -> str:

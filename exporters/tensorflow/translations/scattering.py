@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from entrepot.exporters.building import Builder
+from entrepot.exporters.kernels import KINDS, wider
 from entrepot.exporters.tensorflow.flow.variables import Handle
 from entrepot.exporters.tensorflow.node import Node
-from entrepot.exporters.tensorflow.numeric import KINDS, computed, number, wider
+from entrepot.exporters.tensorflow.numeric import computed, number
 from entrepot.exporters.tensorflow.sizes import int64
 from entrepot.exporters.tensorflow.table import translates
 

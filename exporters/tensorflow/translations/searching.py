@@ -8,8 +8,9 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.exporters.building import Builder
+from entrepot.exporters.kernels import KINDS
 from entrepot.exporters.tensorflow.node import Node
-from entrepot.exporters.tensorflow.numeric import KINDS, computed, is_float, number
+from entrepot.exporters.tensorflow.numeric import computed, is_float, number
 from entrepot.exporters.tensorflow.sizes import END, arange, axes_of, int64, part, rank_of, scalar, vector
 from entrepot.exporters.tensorflow.table import translates
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from entrepot.exporters.building import Builder
+from entrepot.exporters.kernels import KINDS, wider
 from entrepot.exporters.tensorflow.node import Node
-from entrepot.exporters.tensorflow.numeric import KINDS, computed, is_float, limits, number, where, wider
+from entrepot.exporters.tensorflow.numeric import computed, is_float, limits, number, where
 from entrepot.exporters.tensorflow.sizes import int64, joined, rank_of, reshaped, scalar, vector
 from entrepot.exporters.tensorflow.table import translates
 

@@ -142,7 +142,8 @@ class _Block:
 
     def _loop(self, loop: ast.For | ast.While, rest: list[ast.stmt]) -> list[ast.stmt]:
         """A loop, whose jumps set a flag, and all that follows."""
-        leaves, returns, endless = jumps(loop.body, ast.Break, ast.Return), jumps(loop, ast.Return), _only_returns(loop)
+        breaks, returns, endless = jumps(loop.body, ast.Break), jumps(loop, ast.Return), _only_returns(loop)
+        leaves = breaks or returns
         self.loops[0] += 1
         inner = _Block(self.loops, f"_ep_left_{self.loops[0]}")
         before = [_set(inner.flag, value=False)] if leaves else []
@@ -153,7 +154,7 @@ class _Block:
         after: list[ast.stmt] = []
         if returns:
             value = ast.Return(_name(RESULT))
-            after = [value if endless else ast.If(_name(RETURNED), [value], [])]
+            after = [value if endless else ast.If(_name(RETURNED if breaks else inner.flag), [value], [])]
         if loop.orelse:
             unless = ast.If(ast.UnaryOp(ast.Not(), _name(inner.flag)), loop.orelse, [])
             after += [unless] if leaves else loop.orelse

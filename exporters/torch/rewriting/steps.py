@@ -194,14 +194,34 @@ def each(items: Iterable[Any], body: Callable[[Any], Any], left: Any, variables:
         if gone is True:
             return
         if gone is not False:
-            rest = remaining[at + 1 :]
-            if isinstance(rest, range):
-                if len(rest):
-                    _over(Span(rest.start, rest.step, len(rest)), body, left, variables, line, starts=negated(gone))
-                return
-            for other in rest:
-                branch(negated(left()), lambda other=other: body(other), lambda: None, variables, line, (False, False))
+            _unless_left(remaining[at + 1 :], body, left, gone, variables, line)
             return
+
+
+def _unless_left(rest: Any, body: Callable[[Any], Any], left: Any, gone: Any, variables: State, line: int) -> None:
+    """The turns of ``for`` after one that may have left it."""
+    if isinstance(rest, range):
+        if len(rest):
+            _over(Span(rest.start, rest.step, len(rest)), body, left, variables, line, starts=negated(gone))
+        return
+    for other in rest:
+        if _is_left(functools.partial(body, other), left, variables, line):
+            return
+
+
+def _is_left(turn: Callable[[], Any], left: Any, variables: State, line: int) -> bool:
+    """Make another turn of a loop unless it has been left; whether it has been for sure then, as its flag says."""
+    ends: list[Any] = []
+
+    def then() -> None:
+        turn()
+        ends.append(settled(left()))
+
+    branch(negated(left()), then, lambda: None, variables, line, (False, False))
+    if not ends or ends[-1] is not True:
+        return settled(left()) is True
+    left.__closure__[0].cell_contents = True  # the flag, which was set before or is now
+    return True
 
 
 def _over(items: Unfinished, body: Any, left: Any, variables: State, line: int, starts: Any = True) -> None:

@@ -96,7 +96,25 @@ def _is_nothing(tensor: torch.Tensor) -> bool:
     return len(sizes) == 1 and isinstance(sizes[0], int) and not sizes[0]
 
 
+def at_least(rank: int, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Tensors with axes of one element in front, and one behind for a third; ``hstack`` and its like begin with it.
+
+    torch.onnx (2.13) makes a function over a sequence of it, which onnxruntime does not run.
+    """
+    return [_with_axes(each, rank) for each in tensors]
+
+
+def _with_axes(tensor: torch.Tensor, rank: int) -> torch.Tensor:
+    result = tensor.unsqueeze(-1) if rank == 3 and tensor.dim() in (1, 2) else tensor.detach()
+    while result.dim() < rank:
+        result = result.unsqueeze(0)
+    return result
+
+
 DECOMPOSITIONS = {
+    aten.atleast_1d.Sequence: functools.partial(at_least, 1),
+    aten.atleast_2d.Sequence: functools.partial(at_least, 2),
+    aten.atleast_3d.Sequence: functools.partial(at_least, 3),
     aten.cat.default: cat,
     aten.copy.default: copy,
     aten.resize.default: resize,

@@ -123,6 +123,11 @@ def lcm(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return (input // divisor.clamp(min=1) * other).abs()
 
 
+def relu(input: torch.Tensor) -> Any:
+    """Nothing below zero, of whole numbers: onnxruntime (1.31) has no ``Relu`` of most kinds of them."""
+    return NotImplemented if input.is_floating_point() else input.clamp(min=0)
+
+
 def rrelu(
     input: torch.Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> torch.Tensor:
@@ -194,6 +199,7 @@ DECOMPOSITIONS = {
     aten.logit.default: logit,
     aten.pow.Tensor_Scalar: power,
     aten.round.default: rounded,
+    aten.relu.default: relu,
     aten.rrelu.default: _rrelu,
     aten.xlogy.Tensor: xlogy,
 }

@@ -1,4 +1,4 @@
-"""Places of triangles whose size varies."""
+"""Triangles and diagonals whose size varies."""
 
 from __future__ import annotations
 
@@ -33,4 +33,19 @@ def _places(mask: torch.Tensor, row: Any, col: Any, without: int, how: dict[str,
     return torch.stack([places // row, places % row]).to(how.get("dtype") or torch.int64)
 
 
-REPLACEMENTS: dict[Any, Callable[..., Any]] = {torch.triu_indices: triu_indices, torch.tril_indices: tril_indices}
+def fill_diagonal_(input: torch.Tensor, fill_value: Any, wrap: bool = False) -> torch.Tensor:
+    """A diagonal of one value, which torch (2.13) writes for the sizes of the sample alone."""
+    if all(isinstance(size, int) for size in input.shape) or input.dim() != 2:
+        return input.fill_diagonal_(fill_value, wrap)
+    rows, columns = (torch.arange(size, device=input.device) for size in input.shape)
+    rows = rows.unsqueeze(1)
+    width: Any = input.shape[1]
+    on_diagonal = (rows * width + columns) % (width + 1) == 0 if wrap else rows == columns
+    return input.masked_fill_(on_diagonal, fill_value)
+
+
+REPLACEMENTS: dict[Any, Callable[..., Any]] = {
+    torch.triu_indices: triu_indices,
+    torch.tril_indices: tril_indices,
+    torch.Tensor.fill_diagonal_: fill_diagonal_,
+}

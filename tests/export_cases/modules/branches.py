@@ -223,6 +223,28 @@ def early_exits():
     return Exits(), (randn(2, 4),), (randn(3, 4) * 9,)
 
 
+class ExitsAtTheLast(nn.Module):
+    """One that says where it ended, which it surely does at its last block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(6, 6), nn.Tanh()) for _ in range(3))
+        self.heads = nn.ModuleList(nn.Linear(6, 4) for _ in range(3))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, int] | None:
+        for i, (block, head) in enumerate(zip(self.blocks, self.heads, strict=True)):
+            x = x + block(x)
+            logits = head(x)
+            if logits.softmax(-1).amax(-1).min().item() > 0.3 or i == len(self.blocks) - 1:
+                return logits, i
+        return None
+
+
+@case("x.0")
+def exits_at_its_last_block():
+    return ExitsAtTheLast(), (randn(2, 6),), (randn(3, 6) * 5,), (randn(1, 6) * 0.1,)
+
+
 class Routed(nn.Module):
     """Experts that see only their tokens, as reference code routes them."""
 

@@ -44,7 +44,7 @@ def test_height_and_width_of_what_is_warped_are_dynamic():
 
 
 class Triangles(nn.Module):
-    """Each element of a square, a triangle or a list with each other one."""
+    """Each element of a square, a triangle, a diagonal or a list with each other one."""
 
     def forward(self, x):
         size, rows = x.shape[-1], torch.arange(x.shape[-1])
@@ -52,7 +52,8 @@ class Triangles(nn.Module):
         triangles += [torch.tril_indices(size, size, offset) for offset in (0, -1)]
         pairs = torch.combinations(rows), torch.combinations(rows, with_replacement=True)
         taken = x.take_along_dim((x.argsort(-1) + 1) % size, -1)
-        return *triangles, *pairs, taken, torch.pdist(x)
+        diagonal = torch.cdist(x, x).fill_diagonal_(torch.inf), x.clone().fill_diagonal_(2.0, wrap=True)
+        return *triangles, *pairs, taken, torch.pdist(x), *diagonal
 
 
 def test_triangles_of_a_length_leave_it_dynamic():
@@ -60,7 +61,7 @@ def test_triangles_of_a_length_leave_it_dynamic():
     model = ep.export(Triangles(), sample)
     assert model.inputs[0].shape == ("batch", "x_dim1")
     session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
-    for sizes in ((3, 5), (4, 7), (1, 1)):
+    for sizes in ((3, 5), (4, 7), (8, 3), (1, 1)):
         x = torch.randn(sizes)
         found = session.run(None, {"x": x.numpy()})
         for one, other in zip(found, Triangles()(x), strict=True):
