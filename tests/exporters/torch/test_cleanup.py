@@ -189,14 +189,12 @@ def test_a_level_that_there_is_not_is_refused(given):
 CHEAP = [
     "mlp",
     "lenet_digits",
-    "resnet18",
-    "unet",
     "detection_head",
     "dcgan_generator",
     "autoencoder",
     "gru_classifier",
 ]
-CHEAP += ["gpt", "wavenet", "mixture_of_experts", "early_exit", "fixed_point", "swin"]
+CHEAP += ["gpt", "wavenet", "mixture_of_experts", "early_exit", "fixed_point"]
 
 
 @pytest.mark.parametrize("name", CHEAP)

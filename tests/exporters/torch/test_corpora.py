@@ -24,7 +24,6 @@ SAMPLE = (
     "generative/vector_quantiser",
     "graphs/graph_attention",
     "messages/attention_without_the_row_for_the_rest",
-    "messages/dense_batch_with_a_row_for_the_rest",
     "messages/graphs_are_counted_around_forward",
     "packed/click_prediction",
     "quantised/int4_weights_packed",
@@ -37,8 +36,6 @@ SAMPLE = (
     "vision/squeeze_and_excitation",
     "image-classification/vit",
     "causal-lm-past/gpt2",
-    "causal-lm-step/xglm",
-    "caches/of_a_fixed_length",
     "caches/next_step_with_windows",
     "decided/the_last_token_on_either_side",
 )

@@ -41,14 +41,13 @@ PADDED = torch.tensor([[1, 1, 1, 0], [1, 1, 1, 1]])
 
 
 TOLD = [(False, None), (True, None), (False, True), (True, False), (True, "by its mask")]
+GIVEN = {"ones": torch.ones_like(PADDED), "padded": PADDED, "nothing": None}
+MASKED = [("ones", *each) for each in TOLD] + [(name, *each) for name in ("padded", "nothing") for each in TOLD[::4]]
 
 
-@pytest.mark.parametrize(("is_causal", "told"), TOLD)
-@pytest.mark.parametrize("given", [torch.ones_like(PADDED), PADDED, None], ids=["ones", "padded", "nothing"])
-def test_a_mask_is_left_out_as_without_an_export(
-    given: Tensor | None, is_causal: bool, told: bool | str | None
-) -> None:
-    module = Model(is_causal=is_causal, told=told).eval()
+@pytest.mark.parametrize(("name", "is_causal", "told"), MASKED)
+def test_a_mask_is_left_out_as_without_an_export(name: str, is_causal: bool, told: bool | str | None) -> None:
+    module, given = Model(is_causal=is_causal, told=told).eval(), GIVEN[name]
     sample = (torch.randn(2, 4, 4),) if given is None else (torch.randn(2, 4, 4), given)
     model = ep.export(module, sample, progress=False)
     session = ep.Session(model, providers=["onnxruntime"])
