@@ -1,4 +1,7 @@
-"""float64 with all its digits: ONNX keeps parameters of operators in float32, and torch.onnx (2.13) numbers too."""
+"""float64 with all its digits: ONNX keeps parameters of operators in float32, and torch.onnx (2.13) numbers too.
+
+Nor has onnxruntime (1.31) all operators in it.
+"""
 
 from __future__ import annotations
 
@@ -52,6 +55,47 @@ def sub(input: torch.Tensor, other: Any, *, alpha: float = 1) -> Any:
     return NotImplemented if alpha == 1 else input - alpha * other
 
 
+@_in_double_only
+def prelu(input: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """``max(input, 0) + weight * min(input, 0)`` with a weight for each channel: onnxruntime has no such operator."""
+    slope = weight.reshape(-1, *[1] * (input.dim() - 2)) if input.dim() > 1 else weight.reshape(())
+    return torch.where(input > 0, input, slope * input)
+
+
+@_in_double_only
+def group_norm(
+    input: torch.Tensor,
+    num_groups: int,
+    weight: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enabled: bool = True,
+) -> torch.Tensor:
+    """Groups of channels less their mean, over their deviation: onnxruntime normalises none in double precision."""
+    rows = input.reshape(input.shape[0], num_groups, -1)
+    variance, mean = torch.var_mean(rows, -1, correction=0, keepdim=True)
+    result = ((rows - mean) / (variance + eps).sqrt()).reshape(input.shape)
+    sizes = (-1, *[1] * (input.dim() - 2))
+    result = result if weight is None else result * weight.reshape(sizes)
+    return result if bias is None else result + bias.reshape(sizes)
+
+
+@_in_double_only
+def instance_norm(
+    input: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    running_mean: torch.Tensor | None,
+    running_var: torch.Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Any:
+    """The same for each channel."""
+    return group_norm(input, input.shape[1], weight, bias, eps) if use_input_stats else NotImplemented
+
+
 def linspace(start: float, end: float, steps: int, **how: Any) -> Any:
     """``steps`` numbers from ``start`` to ``end``, counted from the nearer end, as torch does."""
     if (how.get("dtype") or torch.get_default_dtype()) != torch.float64 or steps < 2:
@@ -85,6 +129,9 @@ DECOMPOSITIONS = {
     **{operator: _in_double_only(formula) for operator, formula in get_decompositions(_BY_FORMULA).items()},
     aten.add.Tensor: add,
     aten.sub.Tensor: sub,
+    aten.prelu.default: prelu,
+    aten.group_norm.default: group_norm,
+    aten.instance_norm.default: instance_norm,
     aten.arange.default: arange,
     aten.arange.start: arange_start,
     aten.arange.start_step: arange_step,

@@ -122,6 +122,23 @@ def test_doubles_that_are_not_zero():
     np.testing.assert_array_equal(session.run(None, {"x": x})[0], torch.from_numpy(x).nonzero().numpy())
 
 
+NORMS = {
+    "prelu": lambda x: F.prelu(x, torch.tensor([0.25, -0.5, 2.0, 0.0], dtype=x.dtype)),
+    "prelu_of_one": lambda x: F.prelu(x, torch.tensor([0.25], dtype=x.dtype)),
+    "group_norm": lambda x: F.group_norm(x, 2, torch.arange(4.0, dtype=x.dtype), torch.arange(4.0, dtype=x.dtype)),
+    "group_norm_alone": lambda x: F.group_norm(x, 2, eps=0.1),
+    "instance_norm": lambda x: F.instance_norm(x, weight=torch.arange(4.0, dtype=x.dtype)),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_layers_of_doubles(name):
+    model = ep.export(Module(NORMS[name]), drawn(2, 4, 3).double(), verify=False)
+    session, x = onnxruntime.InferenceSession(model.to_proto().SerializeToString()), drawn(3, 4, 7, seed=2).double()
+    (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    np.testing.assert_allclose(found, NORMS[name](x).numpy(), rtol=1e-13, atol=1e-13)
+
+
 def test_the_table_says_what_onnxruntime_has():
     """Of whole numbers and truth values: halves it casts itself."""
     kept = {f"tensor({name})" for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")}
