@@ -104,7 +104,8 @@ class Building:
         source.ways, source.sized, source.last = source.ways[1:2], [], []
         self.options.tell("exporting the prompt")
         try:
-            found = pipeline.export(source, replace(self.options, dynamic_shapes=_of_several(axes)))
+            options = replace(self.options, dynamic_shapes=_of_several(axes), endless=frozenset((_TOKENS,)))
+            found = pipeline.export(source, options)
         except FAILURES as error:
             self.options.tell(f"prompts go token by token: {error.message.splitlines()[0]}")
             return {}
@@ -262,13 +263,15 @@ class Building:
 
 def _of_several(axes: Mapping[str, Axes]) -> dict[str, Any]:
     """Axes as torch has them, of which those of tokens have room for more than one at the least."""
-    several = torch.export.Dim("sequence", min=_SEVERAL)
+    several = torch.export.Dim(_TOKENS, min=_SEVERAL)
     return {
-        name: {axis: several if word == "sequence" else word for axis, word in words.items()}
+        name: {axis: several if word == _TOKENS else word for axis, word in words.items()}
         for name, words in axes.items()
     }
 
 
+_TOKENS = "sequence"
+"""The axis of tokens."""
 _SEVERAL = 2
 """The shortest prompt that goes through its own graph where it may go token by token; for one, models have paths."""
 _MOST_TOKENS = re.compile("sequence <= ([0-9]+)")
