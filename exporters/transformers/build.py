@@ -53,13 +53,14 @@ class Building:
         return self.trials.called.roles
 
     def graphs(self) -> dict[str, Model]:
-        """Every graph by its role."""
+        """Every graph by its role; the decoder, which asks more of a model than a prompt does, is made before that."""
         found = {}
         if self._roles.has_encoder:
             found["encoder"] = self._encoder()
+        decoder = self._decoder(found.get("encoder"))
         if self.form.prefill:
             found["prefill"] = self._prefill()
-        found["decoder"] = self._decoder(found.get("encoder"))
+        found["decoder"] = decoder
         if self._begins_singly:
             found |= self._prompt_at_once()
         return self._trimmed(found) if self._roles.encoder else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters import pipeline
 
 
 class Values(nn.Module):
@@ -85,3 +87,20 @@ def test_axes_that_are_required_are_not_tried_alone(monkeypatch: pytest.MonkeyPa
     model, counts = captures(Texts(), monkeypatch, x={0: "rows", 1: "columns"})
     assert counts[:2] == [2, 2]  # the second way: with both paths, and with that of the sample
     assert model is None
+
+
+@pytest.mark.parametrize(("edge", "tried"), [("finite", False), ("", True)])
+def test_what_decides_nothing_by_values_is_not_captured_as_it_decides(
+    edge: str, tried: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A graph that was captured as it is, and differs at edge values alone, shows that there is nothing to decide."""
+    compare, told = pipeline.compare, list[str]()
+
+    def unlike(*args: Any, **kwargs: Any) -> ep.Report:
+        report = compare(*args, **kwargs)
+        return replace(report, runs=(*report.runs, replace(report.runs[0], verdict="differs", edge=edge)))
+
+    monkeypatch.setattr(pipeline, "compare", unlike)
+    with pytest.raises(ep.VerificationError):
+        ep.export(nn.Linear(3, 4), torch.randn(7, 3), dynamic={"input": {0: "rows"}}, progress=told.append)
+    assert ("trying another way: as it decides for the sample" in told) == tried

@@ -171,6 +171,27 @@ def test_a_graph_for_prompts_that_end_somewhere_is_not_made() -> None:
     assert "translating to ONNX" not in of_prompt
 
 
+class TwoRows(OneAfterAState):
+    """A state that begins with something is for two rows only."""
+
+    def forward(self, x: Tensor, attention_mask: Tensor, hidden: Tensor | None = None) -> Any:
+        if hidden is not None and len(x) != 2:
+            raise ValueError("two rows")
+        scores, state = super().forward(x, attention_mask, None if hidden is None else hidden - 1)
+        return scores, state + 1
+
+
+def test_no_prompt_is_exported_for_a_decoder_that_cannot_be() -> None:
+    told: list[str] = []
+    package = ep.export_transformer(
+        TwoRows().eval(), roles=ep.Roles(mask="attention_mask"), task="generate", progress=told.append
+    )
+    assert package.report, package.report
+    assert not package.manifest.states  # it is called without a cache
+    assert told.count("exporting the decoder") == 2
+    assert "exporting the prompt" not in told
+
+
 class Placed(nn.Module):
     """More places than tokens, and fewer kinds than either; scores are made of the very table of tokens."""
 
