@@ -321,6 +321,7 @@ class _Export:
         failed = {run.symbol: run for run in report.failures}
         at_sample = _at_sample(report)
         if all(run.edge for run in report.failures):
+            self._refuted.add(self.source.way)
             raise unequal(report)
         free = [group for group in groups if group.formula is None]
         if at_sample:  # the operators for varying sizes may be at fault

@@ -104,3 +104,4 @@ def test_what_decides_nothing_by_values_is_not_captured_as_it_decides(
     with pytest.raises(ep.VerificationError):
         ep.export(nn.Linear(3, 4), torch.randn(7, 3), dynamic={"input": {0: "rows"}}, progress=told.append)
     assert ("trying another way: as it decides for the sample" in told) == tried
+    assert any(line.startswith("in parts: puts captures as it is together") for line in told) != tried
