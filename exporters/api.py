@@ -14,6 +14,7 @@ from entrepot.ir.collector import collector_sparing
 from entrepot.ir.errors import InputError
 from entrepot.ir.passes.levels import LEVELS, Level
 from entrepot.ir.progress import Progress, announcing, reporter
+from entrepot.runtime import heap
 
 if TYPE_CHECKING:
     from entrepot.ir.io.read import Source
@@ -117,7 +118,7 @@ def export(
         weights=_place(weights),
     )
     _check_beside(target, options.weights)
-    with announcing(options.tell), collector_sparing():
+    with announcing(options.tell), collector_sparing(), heap.kept():
         model = exporter_of(obj, sample).export(obj, sample, options)
         if target is not None:
             options.tell(f"saving {os.fspath(target)}")

@@ -116,6 +116,7 @@ class Options:
         weights: Where a module that was built without weights has them.
         bounded: Whether an axis of ``dynamic`` may end where the source takes another path, well beyond the sample.
         from_one: Symbols of axes that have to take size 1, or the caller can do nothing with the result.
+        endless: Symbols of axes that may have no largest size, or the caller can do nothing with the result.
     """
 
     opset: int | None = None
@@ -136,6 +137,7 @@ class Options:
     weights: Path | None = None
     bounded: bool = False
     from_one: frozenset[str] = frozenset()
+    endless: frozenset[str] = frozenset()
 
     @property
     def dynamic_all(self) -> bool:

@@ -123,7 +123,7 @@ class _Export:
             self._try(again, roomier, known, where=" at larger sizes")
         if len(ways) > 1 and self.attempts.best is not None and not (self.attempts.enough or self.options.dynamic_all):
             self._try_ending(groups, known)
-        if self.attempts.best is None and self.options.verify and not self.attempts.late:
+        if self.attempts.best is None and self.options.verify and not (self.attempts.late or self.attempts.followed):
             self._try(self.source.last, groups, known)
         best = self.attempts.best
         if best is None or best.model is None:
@@ -321,6 +321,7 @@ class _Export:
         failed = {run.symbol: run for run in report.failures}
         at_sample = _at_sample(report)
         if all(run.edge for run in report.failures):
+            self._refuted.add(self.source.way)
             raise unequal(report)
         free = [group for group in groups if group.formula is None]
         if at_sample:  # the operators for varying sizes may be at fault

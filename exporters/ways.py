@@ -13,6 +13,7 @@ from entrepot.exporters.axes.groups import Axis, Group
 from entrepot.exporters.exporter import BeginsLateError, PostponedError, Refusal, Source
 from entrepot.ir.errors import ConversionError, EntrepotError, UnsupportedOpError, VerificationError
 from entrepot.ir.model import Model
+from entrepot.parity.report.report import Report
 
 if TYPE_CHECKING:
     from entrepot.exporters.axes.probe import Prober
@@ -115,6 +116,13 @@ class Attempts:
     def late(self) -> bool:
         """Whether a graph was right, but for sizes that the caller needs."""
         return any(isinstance(each.error, BeginsLateError) for each in self.made)
+
+    @property
+    def followed(self) -> bool:
+        """Whether the graph of the first way was right, but for edge values: the model decides nothing by values."""
+        error = self.made[0].error if self.made else None
+        report = error.report if isinstance(error, VerificationError) else None
+        return isinstance(report, Report) and bool(report.failures) and all(run.edge for run in report.failures)
 
     @property
     def lost(self) -> frozenset[Axis]:

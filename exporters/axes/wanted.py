@@ -21,7 +21,8 @@ def wanted_groups(prober: Prober, source: Source, options: Options) -> tuple[lis
     """
     call = source.call
     if options.dynamic_shapes is not None:
-        return source.shaped_groups(prober, options.dynamic_shapes)
+        groups, axes = source.shaped_groups(prober, options.dynamic_shapes)
+        return [replace(group, endless=group.symbol in options.endless) for group in groups], axes
     if options.dynamic is False:
         return [], ()
     if isinstance(options.dynamic, dict):

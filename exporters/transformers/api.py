@@ -21,6 +21,7 @@ from entrepot.ir.arguments import (
 from entrepot.ir.collector import collector_sparing
 from entrepot.ir.errors import InputError, MissingDependencyError
 from entrepot.ir.progress import Progress, announcing, reporter
+from entrepot.runtime import heap
 
 if TYPE_CHECKING:
     import torch
@@ -114,7 +115,7 @@ def export_transformer(
     options = Options(
         opset=None if wishes.in_graph else opset, verify=as_flag(verify, "verify"), tell=reporter(progress)
     )
-    with announcing(options.tell), collector_sparing():
+    with announcing(options.tell), collector_sparing(), heap.kept():
         if isinstance(given, torch.nn.Module):
             package = exported(given, samples, wishes, options)
             package.files = as_files(described_by(given))

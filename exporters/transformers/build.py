@@ -53,13 +53,14 @@ class Building:
         return self.trials.called.roles
 
     def graphs(self) -> dict[str, Model]:
-        """Every graph by its role."""
+        """Every graph by its role; the decoder, which asks more of a model than a prompt does, is made before that."""
         found = {}
         if self._roles.has_encoder:
             found["encoder"] = self._encoder()
+        decoder = self._decoder(found.get("encoder"))
         if self.form.prefill:
             found["prefill"] = self._prefill()
-        found["decoder"] = self._decoder(found.get("encoder"))
+        found["decoder"] = decoder
         if self._begins_singly:
             found |= self._prompt_at_once()
         return self._trimmed(found) if self._roles.encoder else found
@@ -104,7 +105,8 @@ class Building:
         source.ways, source.sized, source.last = source.ways[1:2], [], []
         self.options.tell("exporting the prompt")
         try:
-            found = pipeline.export(source, replace(self.options, dynamic_shapes=_of_several(axes)))
+            options = replace(self.options, dynamic_shapes=_of_several(axes), endless=frozenset((_TOKENS,)))
+            found = pipeline.export(source, options)
         except FAILURES as error:
             self.options.tell(f"prompts go token by token: {error.message.splitlines()[0]}")
             return {}
@@ -262,13 +264,15 @@ class Building:
 
 def _of_several(axes: Mapping[str, Axes]) -> dict[str, Any]:
     """Axes as torch has them, of which those of tokens have room for more than one at the least."""
-    several = torch.export.Dim("sequence", min=_SEVERAL)
+    several = torch.export.Dim(_TOKENS, min=_SEVERAL)
     return {
-        name: {axis: several if word == "sequence" else word for axis, word in words.items()}
+        name: {axis: several if word == _TOKENS else word for axis, word in words.items()}
         for name, words in axes.items()
     }
 
 
+_TOKENS = "sequence"
+"""The axis of tokens."""
 _SEVERAL = 2
 """The shortest prompt that goes through its own graph where it may go token by token; for one, models have paths."""
 _MOST_TOKENS = re.compile("sequence <= ([0-9]+)")

@@ -102,7 +102,6 @@ def _axis_blame(
     group: Group,
     names: Sequence[str],
 ) -> ConversionError:
-    where = " and ".join(f"axis {axis} of '{names[index]}'" for index, axis in sorted(group.axes))
     line = guard_line(flat, tensors, groups, group)
     reason = next(
         (
@@ -112,6 +111,12 @@ def _axis_blame(
         ),
         "",
     )
+    return required_blame(group, line, reason, names)
+
+
+def required_blame(group: Group, line: str, reason: str, names: Sequence[str]) -> ConversionError:
+    """The error to raise for a group that has to vary and does not, because of a line of the user's, if known."""
+    where = " and ".join(f"axis {axis} of '{names[index]}'" for index, axis in sorted(group.axes))
     return ConversionError(
         f"{where} cannot be dynamic as '{group.symbol}'{_fixed_at(line)}: {reason}",
         value=names[min(group.axes)[0]],

@@ -21,7 +21,7 @@ from entrepot.exporters.exporter import NoGainError
 from entrepot.exporters.notes import CAPTURED, FAILED, Fixed
 from entrepot.exporters.structure import Flat
 from entrepot.exporters.torch.capture.automatic import Broken, broken_condition, pinning_condition
-from entrepot.exporters.torch.capture.blame import captured_blame, guard_line, noted_line, plain
+from entrepot.exporters.torch.capture.blame import captured_blame, guard_line, noted_line, plain, required_blame
 from entrepot.exporters.torch.capture.dims import export_along, leave_open
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
 from entrepot.exporters.torch.capture.narrowing import NO_NEWS, keep_within
@@ -150,7 +150,11 @@ def _opened(
     ended: Gain,
     begun: Begun | None,
 ) -> tuple[Opening, list[Group], dict[Axis, Fixed]]:
-    """A capture with open sizes, the groups that it was made with, and the axes that it and those before it fixed."""
+    """A capture with open sizes, the groups that it was made with, and the axes that it and those before it fixed.
+
+    Raises:
+        ConversionError: It ends an axis that is required, as one with a name for its size would.
+    """
     fixed: dict[Axis, Fixed] = {}
     if begun is not None:
         groups, fixed = copy.deepcopy(begun[0]), dict(begun[1])
@@ -159,7 +163,10 @@ def _opened(
     while True:
         useless = functools.partial(_is_useless_without, gain, groups)
         opened = capture_open(module, call, prober, groups, stepper, useless)
-        if opened.ends and not any(group.required for group, _ in opened.ends):
+        for group, reason in opened.ends:
+            if group.required:
+                raise required_blame(group, reason.line, reason.detail, call.names)
+        if opened.ends:
             own = _ended(opened)
             groups = still_varying([each for each in groups if own.keys().isdisjoint(each.axes)], prober.base)
         elif opened.capture is None:

@@ -19,8 +19,8 @@ def keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrowe
         return ""
     beyond = bounds.get("max", 0) + 1
     if beyond > 1 and _is_at_stake(group, beyond):
-        if _goes_on(group, beyond, prober):
-            return f"forward takes another path from size {beyond} on"
+        if reason := _kept_from(group, beyond, prober):
+            return reason
         if _goes_in_steps(group, beyond, prober):
             narrowed.add(group.symbol)
             return ""
@@ -39,7 +39,14 @@ def keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrowe
 def _is_at_stake(group: Group, size: int) -> bool:
     """Whether an axis may not be cut short at a size: a far one is a stated bound, unless more was asked for."""
     near = size <= min(_COSTLY, (AMPLE if group.bounded else _FAR) * group.sizes[0])
-    return group.wants(size) and (near or group.asked[1] is not None)
+    return group.endless or (group.wants(size) and (near or group.asked[1] is not None))
+
+
+def _kept_from(group: Group, size: int, prober: Prober) -> str:
+    """Why a group cannot vary that a capture keeps from a size; empty if the module refuses this as well."""
+    if group.endless:
+        return f"the capture ends at size {size - 1}"
+    return f"forward takes another path from size {size} on" if _goes_on(group, size, prober) else ""
 
 
 def _goes_on(group: Group, size: int, prober: Prober) -> bool:

@@ -80,11 +80,12 @@ def capture_open(
     watched = [group for group in groups if group.formula is None]
 
     def is_of_no_use(end: End) -> bool:
-        return useless(end.group) if end.pinned else end.most < max(end.group.sizes)
+        if end.pinned:
+            return end.group.required or useless(end.group)
+        return end.group.endless or end.most < max(end.group.sizes)
 
     while True:
-        asked = any(group.required for group in groups)  # the capture is to say what it needs of them
-        watch = Watch([] if asked else watched, tensors, is_of_no_use)
+        watch = Watch(watched, tensors, is_of_no_use)
         try:
             program = export_along(flat, tensors, automatic, watch)
         except CaptureEnded:
@@ -130,7 +131,10 @@ def _opening(
     prober: Prober,
     groups: list[Group],
 ) -> Opening:
-    kept, fixed = _without_pinned(program, tensors, call, prober, groups)
+    pinned = [group for group in groups if group.formula is None and not symbols_of(program, group)]
+    if asked := [group for group in pinned if group.required]:
+        return Opening(None, program, tensors, ends=[(group, _pinned(program, tensors, group)) for group in asked])
+    kept, fixed = _without_pinned(program, pinned, tensors, call, prober, groups)
     found = _bounded(program, kept)
     if found is None:
         return Opening(None, program, tensors)
@@ -145,25 +149,30 @@ def _opening(
     return Opening(Capture(program, tensors, found, fixed, frozenset(flat.numbers)), program, tensors)
 
 
+def _pinned(program: torch.export.ExportedProgram, tensors: Sequence[torch.Tensor], group: Group) -> Fixed:
+    """Why a group is fixed whose size a program made a number."""
+    index, axis = min(group.axes)
+    reason = f"the capture needs {group.symbol} = {tensors[index].shape[axis]}"
+    return Fixed(CAPTURED, reason, noted_line(program, tensors, group))
+
+
 def _without_pinned(
     program: torch.export.ExportedProgram,
+    pinned: Sequence[Group],
     tensors: Sequence[torch.Tensor],
     call: Flat,
     prober: Prober,
     groups: list[Group],
 ) -> tuple[list[Group], dict[Axis, Fixed]]:
     """The groups whose sizes the program did not make numbers; all, if those are not the numbers of the sample."""
-    pinned = [group for group in groups if group.formula is None and not symbols_of(program, group)]
-    if not pinned or any(group.required for group in pinned):
+    if not pinned:
         return groups, {}
     kept = settled(copy.deepcopy([group for group in groups if group not in pinned]), prober.base)
     if [tensor.shape for tensor in capture_sample(call, prober, kept)] != [tensor.shape for tensor in tensors]:
         return groups, {}
     fixed: dict[Axis, Fixed] = {}
     for group in pinned:
-        index, axis = min(group.axes)
-        reason = f"the capture needs {group.symbol} = {tensors[index].shape[axis]}"
-        fixed |= dict.fromkeys(sorted(group.axes), Fixed(CAPTURED, reason, noted_line(program, tensors, group)))
+        fixed |= dict.fromkeys(sorted(group.axes), _pinned(program, tensors, group))
     return kept, fixed
 
 

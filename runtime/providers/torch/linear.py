@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from entrepot.runtime import room
-from entrepot.runtime.providers.torch import heap, private, vectors
+from entrepot.runtime import heap, room
+from entrepot.runtime.providers.torch import private, vectors
 from entrepot.runtime.providers.torch.dtypes import tensor_of
 from entrepot.runtime.providers.torch.epilogues import Activation
 

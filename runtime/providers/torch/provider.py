@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from entrepot.ir.errors import MissingDependencyError
+from entrepot.runtime import heap
 from entrepot.runtime.compilation import Target, compile_part
 from entrepot.runtime.device import Array, Placed
 from entrepot.runtime.dividing.coverage import reason_against
@@ -18,7 +19,7 @@ from entrepot.runtime.planning.plan import Block, Step
 from entrepot.runtime.providers import Compiled, Setting
 from entrepot.runtime.providers.cpu.provider import CpuProvider
 from entrepot.runtime.providers.cpu.table import KERNELS as HOST_KERNELS
-from entrepot.runtime.providers.torch import heap, missing
+from entrepot.runtime.providers.torch import missing
 from entrepot.runtime.providers.torch.small import is_small
 from entrepot.runtime.providers.torch.table import KERNELS
 from entrepot.runtime.support import backend_support

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters import pipeline
 
 
 class Values(nn.Module):
@@ -26,6 +28,13 @@ class Rows(nn.Module):
         for row in x.unbind()[1:]:
             total = total * 0.5 + row
         return total
+
+
+class Short(nn.Module):
+    """A capture of it succeeds for up to sixteen rows."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if x.shape[0] <= 16 else x - 1
 
 
 class Texts(nn.Module):
@@ -64,14 +73,35 @@ def test_what_fails_with_every_axis_fixed_is_not_tried_with_fewer(monkeypatch: p
     assert counts[0] == 2  # with the axis, and without
 
 
-def test_without_an_axis_that_is_required_it_is_captured_for_others_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, counts = captures(Rows(), monkeypatch, x={0: "rows"})
+@pytest.mark.parametrize("module", [Rows(), Short()])
+def test_without_an_axis_that_is_required_it_is_captured_for_others_only(
+    module: nn.Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, counts = captures(module, monkeypatch, x={0: "rows"})
     assert model is not None
     assert model.inputs[0].shape == ("rows", 3)
-    assert counts[0] == 2  # of any size, and with a name for it; nobody puts captures of fewer axes together
+    assert counts[0] == 1  # of any size, which says all; nobody puts captures of fewer axes together
 
 
 def test_axes_that_are_required_are_not_tried_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     model, counts = captures(Texts(), monkeypatch, x={0: "rows", 1: "columns"})
     assert counts[:2] == [2, 2]  # the second way: with both paths, and with that of the sample
     assert model is None
+
+
+@pytest.mark.parametrize(("edge", "tried"), [("finite", False), ("", True)])
+def test_what_decides_nothing_by_values_is_not_captured_as_it_decides(
+    edge: str, tried: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A graph that was captured as it is, and differs at edge values alone, shows that there is nothing to decide."""
+    compare, told = pipeline.compare, list[str]()
+
+    def unlike(*args: Any, **kwargs: Any) -> ep.Report:
+        report = compare(*args, **kwargs)
+        return replace(report, runs=(*report.runs, replace(report.runs[0], verdict="differs", edge=edge)))
+
+    monkeypatch.setattr(pipeline, "compare", unlike)
+    with pytest.raises(ep.VerificationError):
+        ep.export(nn.Linear(3, 4), torch.randn(7, 3), dynamic={"input": {0: "rows"}}, progress=told.append)
+    assert ("trying another way: as it decides for the sample" in told) == tried
+    assert any(line.startswith("in parts: puts captures as it is together") for line in told) != tried

@@ -147,6 +147,51 @@ def test_a_prompt_goes_at_once_through_a_decoder_that_takes_one_token_after_it()
                 each.step([3, 4])
 
 
+class Shorter(OneAfterAState):
+    """Its prompts end with a table, which changes nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(12, VOCABULARY))
+
+    def forward(self, x: Tensor, attention_mask: Tensor, hidden: Tensor | None = None) -> Any:
+        scores, state = super().forward(x, attention_mask, hidden)
+        return scores if hidden is not None else scores + self.table[: x.shape[1]], state
+
+
+def test_a_graph_for_prompts_that_end_somewhere_is_not_made() -> None:
+    told: list[str] = []
+    package = ep.export_transformer(
+        Shorter().eval(), roles=ep.Roles(mask="attention_mask"), task="generate", progress=told.append
+    )
+    assert package.report, package.report
+    assert (package.manifest.step, package.manifest.prompt_from) == (1, 0)
+    of_prompt = told[told.index("exporting the prompt") :]
+    assert any("ends at size 12" in line for line in of_prompt)
+    assert "translating to ONNX" not in of_prompt
+
+
+class TwoRows(OneAfterAState):
+    """A state that begins with something is for two rows only."""
+
+    def forward(self, x: Tensor, attention_mask: Tensor, hidden: Tensor | None = None) -> Any:
+        if hidden is not None and len(x) != 2:
+            raise ValueError("two rows")
+        scores, state = super().forward(x, attention_mask, None if hidden is None else hidden - 1)
+        return scores, state + 1
+
+
+def test_no_prompt_is_exported_for_a_decoder_that_cannot_be() -> None:
+    told: list[str] = []
+    package = ep.export_transformer(
+        TwoRows().eval(), roles=ep.Roles(mask="attention_mask"), task="generate", progress=told.append
+    )
+    assert package.report, package.report
+    assert not package.manifest.states  # it is called without a cache
+    assert told.count("exporting the decoder") == 2
+    assert "exporting the prompt" not in told
+
+
 class Placed(nn.Module):
     """More places than tokens, and fewer kinds than either; scores are made of the very table of tokens."""
 

@@ -13,8 +13,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from entrepot.runtime import heap
 from entrepot.runtime.kernels.window import Window
-from entrepot.runtime.providers.torch import heap, private, vectors
+from entrepot.runtime.providers.torch import private, vectors
 from entrepot.runtime.providers.torch.convolutions.plans import Fixed, Plan
 from entrepot.runtime.providers.torch.convolutions.reach import LIMIT
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import entrepot as ep
-from entrepot.runtime.providers.torch import heap
+from entrepot.runtime import heap
 from entrepot.runtime.providers.torch.provider import CompiledTorchProvider
 
 HEAD = '<ir_version: 10, opset_import: ["": 18]>\n'

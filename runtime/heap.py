@@ -1,4 +1,4 @@
-"""The host's memory as torch takes it: large results come from the heap and go back to it, not to the system.
+"""The host's memory as frameworks take it: large results come from the heap and go back to it, not to the system.
 
 The C library asks the system for every array of more than 32 MiB and gives it back at once; the next one is then filled
 page by page again, which takes longer than most kernels. ``trim`` returns what is not in use.
@@ -9,7 +9,9 @@ as well as for data, which costs a decoder of one token more than a tenth of its
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,12 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD`` of glibc's ``mallopt``."""
 
 _LARGEST = 256 << 20
+
+_USUAL = 32 << 20
+"""The most that the C library keeps as an array by itself, once an array as large has come and gone."""
+
+_KEEPERS: list[None] = []
+"""Who keeps memory for a while."""
 
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
 """What Linux says about them: whether they may be used, and their size."""
@@ -38,10 +46,32 @@ def _library() -> Any:
 @cache
 def keep() -> bool:
     """Let the process keep up to 256 MiB for the next results; whether the C library can."""
+    return _limit(_LARGEST, _LARGEST)
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """Inside, memory is kept as by ``keep``; afterwards it is returned, unless somebody has called that."""
+    if _KEEPERS or keep.cache_info().currsize:
+        yield
+        return
+    _KEEPERS.append(None)
+    _limit(_LARGEST, _LARGEST)
+    try:
+        yield
+    finally:
+        _KEEPERS.pop()
+        if not keep.cache_info().currsize:
+            _limit(_USUAL, 2 * _USUAL)
+            trim()
+
+
+def _limit(largest: int, free: int) -> bool:
+    """Take arrays up to some size from the heap, and return what is free of it where that is more; whether it can."""
     library = _library()
     if library is None:
         return False
-    return bool(library.mallopt(_MMAP_THRESHOLD, _LARGEST) and library.mallopt(_TRIM_THRESHOLD, _LARGEST))
+    return bool(library.mallopt(_MMAP_THRESHOLD, largest) and library.mallopt(_TRIM_THRESHOLD, free))
 
 
 def gather(address: int, size: int) -> bool:

@@ -9,32 +9,64 @@ from pathlib import Path
 
 import torch
 
-from entrepot.runtime.providers.torch import heap
+from entrepot.runtime import heap
 
-ROUNDS = """
-import resource, torch
-from entrepot.runtime.providers.torch.heap import keep
+FAULTS = """
+import resource
+from entrepot.runtime.heap import keep, kept
 
 def faults_of_a_round():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    torch.ones(10 << 20)  # 40 MiB: more than the C library keeps by itself
+    bytearray(40 << 20)  # more than the C library keeps by itself
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 def faults():
     return min(faults_of_a_round() for _ in range(6))
 
+def held():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+"""
+
+FOR_GOOD = """
 print(faults())
 print(keep(), faults())
+"""
+
+FOR_A_WHILE = """
+before = held()
+try:
+    with kept():
+        with kept():
+            faults()
+        print(faults())
+        raise KeyError
+except KeyError:
+    print(held() - before, faults())
+with kept():
+    keep()
+print(faults())
 """
 
 
 def test_the_system_does_not_clear_the_same_pages_for_every_round() -> None:
     """In a process of its own, whose memory nothing else has touched; a page has 4 KiB, or 2 MiB."""
-    told = subprocess.run([sys.executable, "-c", ROUNDS], capture_output=True, text=True, check=True).stdout
-    before, kept, after = told.split()
+    before, kept, after = _told(FOR_GOOD)
     if platform.libc_ver()[0] == "glibc":
         assert int(before) >= 20
         assert (kept, int(after)) == ("True", 0)
+
+
+def test_memory_is_kept_for_a_while() -> None:
+    inside, left, after, for_good = map(int, _told(FOR_A_WHILE))
+    if platform.libc_ver()[0] == "glibc":
+        assert inside == for_good == 0
+        assert left < 20 << 20  # of 40 MiB
+        assert after >= 20
+
+
+def _told(rounds: str) -> list[str]:
+    run = subprocess.run([sys.executable, "-c", FAULTS + rounds], capture_output=True, text=True, check=True)
+    return run.stdout.split()
 
 
 def test_memory_is_put_into_large_pages_where_the_system_has_them() -> None:
