@@ -33,6 +33,7 @@ SAMPLE = (
     "routing/experts_one_after_the_other",
     "sizes/alibi_attention",
     "sizes/smaller_pictures_than_the_table_is_for",
+    "space/pictures_moved_by_fields",
     "state/tied_embeddings",
     "routing/tokens_pruned_by_attention",
     "speech/enhancement_at_its_length",
