@@ -58,10 +58,34 @@ def smallest_step(size: int, accepts: Callable[[int], bool], may_be_far: Callabl
     """
     steps = (step for step in dict.fromkeys((size, _FAR)) if step > 1 and (step == size or may_be_far()))
     found = next((step for step in steps if accepts(size + step)), 1)
+    return _divided(found, lambda step: accepts(size + step))
+
+
+def smallest_step_back(size: int, accepts: Callable[[int], bool]) -> int:
+    """The smallest step by which a size can shrink, where a table that is read from its beginning lets none grow.
+
+    Args:
+        size: The present size.
+        accepts: Tries another one.
+
+    Returns:
+        1 if there is no step.
+    """
+    steps = (size // part for part in range(2, size // 2 + 1) if size % part == 0 and _is_prime(part))
+    found = next((step for step in steps if accepts(size - step)), 1)
+    return _divided(found, lambda step: accepts(size - step))
+
+
+def _divided(found: int, accepts: Callable[[int], bool]) -> int:
+    """A step divided for as long as the smaller one is accepted."""
     divisor = 2
     while divisor <= found:
-        if found % divisor == 0 and accepts(size + found // divisor):
+        if found % divisor == 0 and accepts(found // divisor):
             found //= divisor
         else:
             divisor += 1
     return found
+
+
+def _is_prime(number: int) -> bool:
+    return all(number % each for each in range(2, math.isqrt(number) + 1))

@@ -19,7 +19,13 @@ from entrepot.exporters.arrays import Array, Arrays
 from entrepot.exporters.axes.clashing import without_clashing
 from entrepot.exporters.axes.gaps import with_gaps
 from entrepot.exporters.axes.groups import Axis, Group, all_axes, resized
-from entrepot.exporters.axes.multiples import beside_square, sizes_around, smallest_step, squares_around
+from entrepot.exporters.axes.multiples import (
+    beside_square,
+    sizes_around,
+    smallest_step,
+    smallest_step_back,
+    squares_around,
+)
 from entrepot.exporters.axes.ones import enlarge_ones
 from entrepot.exporters.axes.related import may_be_related, related_groups
 from entrepot.exporters.axes.relations import Relation, derived_groups, merged
@@ -235,9 +241,12 @@ class Prober:
         near = self._two_sizes(axes, 1)
         if (near and math.gcd(*(other - size for other in near)) == 1) or self._two_squares(axes):
             return 1
-        step = smallest_step(
-            size, lambda other: self.takes(dict.fromkeys(axes, other)) is None, lambda: not self._follows_others(axes)
-        )
+
+        def accepts(other: int) -> bool:
+            return self.takes(dict.fromkeys(axes, other)) is None
+
+        step = smallest_step(size, accepts, lambda: not self._follows_others(axes))
+        step = smallest_step_back(size, accepts) if step == 1 else step
         return 1 if step > 1 and self._follows_others(axes, step) else step
 
     def _follows_others(self, axes: Sequence[Axis], step: int = 0) -> bool:

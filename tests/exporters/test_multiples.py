@@ -8,7 +8,12 @@ import pytest
 from entrepot.exporters.arrays import NUMPY
 from entrepot.exporters.axes.groups import name_groups
 from entrepot.exporters.axes.limits import size_limits
-from entrepot.exporters.axes.multiples import sizes_around, smallest_step, squares_around
+from entrepot.exporters.axes.multiples import (
+    sizes_around,
+    smallest_step,
+    smallest_step_back,
+    squares_around,
+)
 from entrepot.exporters.axes.probe import Prober
 from tests.exporters.test_relations import Plain
 
@@ -49,6 +54,18 @@ def test_a_remainder_is_kept(step, size):
 
 def test_a_least_size_is_a_whole_number_of_steps():
     assert found(only(4, least=11), (24,))[1] == ["batch >= 12", "batch % 4 == 0"]
+
+
+@pytest.mark.parametrize(("step", "size"), [(8, 32), (4, 12), (3, 15), (7, 49)])
+def test_an_axis_that_cannot_grow_varies_in_steps_below_its_size(step, size):
+    def function(x):
+        if len(x) > size:
+            raise ValueError("the table ends")
+        return only(step)(x)
+
+    shapes, limits, calls = found(function, (size,))
+    assert (shapes, limits) == ([("batch",)], [f"batch % {step} == 0"])
+    assert calls <= 25
 
 
 def test_an_axis_without_a_step_stays_fixed():
@@ -110,6 +127,10 @@ def test_sizes_around_are_whole_steps_away_and_fresh(size, step):
 
 def test_the_smallest_step_of_a_size_that_never_grows_is_one():
     assert smallest_step(12, lambda size: size < 12) == 1
+
+
+def test_the_smallest_step_back_of_a_size_that_never_shrinks_is_one():
+    assert smallest_step_back(12, lambda size: size > 12) == 1
 
 
 @pytest.mark.parametrize(

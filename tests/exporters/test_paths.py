@@ -55,6 +55,13 @@ def test_numbers_that_follow_nothing_have_no_formula():
     assert fitted([4, 4, 4, 4, 4, 4], SIZES) == 4
 
 
+@pytest.mark.parametrize("text", ["m", "2 * m", "n * m", "n * n"])
+def test_two_captures_are_enough_for_a_size_and_for_a_product(text):
+    sizes = [{"n": 3, "m": 25}, {"n": 5, "m": 13}]  # where 43 - 6 * n is m, too, and 90 - 5 * n is n * m
+    found = fitted([value(text, each) for each in sizes], sizes)
+    assert found({"n": 1, "m": 12}) == value(text, {"n": 1, "m": 12})
+
+
 def test_a_formula_that_the_capture_knows_comes_first():
     sizes = [{"n": 6}, {"n": 10}]
     known = Expression("TruncToInt(1.5*ToFloat(n))")

@@ -10,6 +10,7 @@ from unittest import mock
 import torch
 
 from entrepot.exporters.torch.capture.plain_shapes import plain_shapes
+from entrepot.exporters.torch.capture.terms import terms_in_pairs
 from entrepot.exporters.torch.upstream import (
     guarding_hint_or_throw,
     has_guarding_hint,
@@ -55,6 +56,7 @@ def capture_settings() -> Iterator[None]:
         mock.patch.object(torch, overlap_of.__name__, _overlap),
         mock.patch.object(shape_inference, "infer_size", _broadcast(shape_inference.infer_size)),
         plain_shapes(),
+        terms_in_pairs(),
         mock.patch.dict(shape_rules, {torch.ops.aten.grid_sampler_2d.default: _sampled}),
         size_settings.patch(backed_size_oblivious=True),  # type: ignore[attr-defined]
         tensor_settings.patch(fake_tensor_cache_enabled=False),

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from entrepot.exporters.torch.rewriting.branches import branch
-from entrepot.exporters.torch.rewriting.part import State
+from entrepot.exporters.torch.rewriting.part import State, inside
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.texts import Text, is_unknown
 
@@ -62,7 +62,8 @@ def chosen_part(items: Any, index: Any) -> ChosenPart | None:
         return _by_name(items, index) if isinstance(items, Mapping | torch.nn.ModuleDict) else None
     if not isinstance(items, list | tuple | torch.nn.ModuleList) or not len(items) or not all(map(callable, items)):
         return None
-    if not is_unknown(index):
+    counted = isinstance(index, torch.SymInt) and inside()  # by a loop; other sizes are left to conditions
+    if not (is_unknown(index) or counted):
         return None
     number = as_tensor(index).reshape(())
     return ChosenPart(list(items), torch.where(number < 0, number + len(items), number), range(len(items)))

@@ -45,9 +45,14 @@ class Expressions(ast.NodeTransformer):
         return self.condition(node) if _is_truth(node) else self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        """``a ** b``."""
+        """``a ** b``, ``[a] * n``."""
         self.generic_visit(node)
-        return _step("power", node.left, node.right) if isinstance(node.op, ast.Pow) else node
+        match node:
+            case ast.BinOp(left, ast.Pow(), right):
+                return _step("power", left, right)
+            case ast.BinOp(ast.List() as items, ast.Mult(), count) | ast.BinOp(count, ast.Mult(), ast.List() as items):
+                return _step("repeated", items, count)
+        return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         """``a is True``, ``x.shape == y.shape``."""

@@ -54,7 +54,7 @@ class _Member:
 def with_held(state: Any) -> Any:
     """The variables of a block, and what the functions and objects among them hold of the call."""
     values = state.get()
-    seen = {id(cell) for cell in _cells(state.get)}
+    seen = {id(cell) for cell in _cells(state.get, type(state))}
     places = [place for value in values for place in _places(value, seen) if _is_of_call(place.get())]
     if not places:
         return state
@@ -66,13 +66,13 @@ def with_held(state: Any) -> Any:
     return state.with_more([place.name for place in places], lambda: tuple(place.get() for place in places), put)
 
 
-def _cells(get: Any) -> Iterator[types.CellType]:
-    """The variables themselves."""
+def _cells(get: Any, kind: type) -> Iterator[types.CellType]:
+    """The variables themselves; of what is among them nothing is asked, since users' objects answer as they like."""
     for cell in getattr(get, "__closure__", None) or ():
         yield cell
         inner = _Cell(cell, "").get()
-        if hasattr(inner, "get") and isinstance(inner.get, types.FunctionType):  # variables with more
-            yield from _cells(inner.get)
+        if isinstance(inner, kind):  # variables with more
+            yield from _cells(inner.get, kind)  # type: ignore[attr-defined]
 
 
 def _places(value: Any, seen: set[int]) -> Iterator[_Cell | _Member]:

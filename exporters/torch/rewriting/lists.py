@@ -276,6 +276,14 @@ class Stacked(Parted):
         return (self.tensor,)
 
 
+def repeated(items: list[Any], count: Any) -> Any:
+    """``[a] * n``, as one tensor where the number of times varies."""
+    alike = bool(items) and all(isinstance(each, torch.Tensor) and each.shape == items[0].shape for each in items)
+    if not (isinstance(count, torch.SymInt) and alike and len({each.dtype for each in items}) == 1):
+        return items * count
+    return Grown(Stacked(torch.stack(items).repeat(count, *[1] * items[0].dim())))
+
+
 class Columns(Unfinished):
     """A list of lists or tuples of one length that a loop gives some: what they hold at each place, as one tensor.
 

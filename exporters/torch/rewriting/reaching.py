@@ -71,6 +71,7 @@ def _variants(tensors: Sequence[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
         lambda x: x * 100,
         lambda x: x * 0.01,
         lambda x: x * -100,
+        _alike,
         torch.zeros_like,
         lambda x: x.flip(list(range(x.dim()))),
         lambda x: x.abs() + 1,
@@ -83,6 +84,13 @@ def _variants(tensors: Sequence[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
     for number in (torch.amin, torch.amax):
         yield [torch.full_like(each, int(number(each))) if _whole(each) else each for each in tensors]
     yield [each.flip(list(range(each.dim()))) if _whole(each) else each for each in tensors]
+
+
+def _alike(tensor: torch.Tensor) -> torch.Tensor:
+    """Every row as the first: all go one way then, as they would with zeros, but no two scores in them tie."""
+    if tensor.dim() < 2 or not tensor.numel():
+        return tensor
+    return tensor.flatten(0, -2)[:1].expand(tensor[..., 0].numel(), -1).reshape(tensor.shape)
 
 
 def _whole(tensor: torch.Tensor) -> bool:

@@ -18,7 +18,16 @@ from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
 from entrepot.exporters.torch.rewriting.combining import one_of, transposed
 from entrepot.exporters.torch.rewriting.environment import hint, known
 from entrepot.exporters.torch.rewriting.links import ListError, piled, whole
-from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Lengthened, Piled, Tracked, Trailing, longer
+from entrepot.exporters.torch.rewriting.lists import (
+    Columns,
+    Grown,
+    Lengthened,
+    Piled,
+    Tracked,
+    Trailing,
+    longer,
+    repeated,
+)
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.masked import beside_mask
 from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
@@ -49,6 +58,7 @@ __all__ = [
     "pick",
     "power",
     "repeat",
+    "repeated",
     "same",
     "spread",
     "state",

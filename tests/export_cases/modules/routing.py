@@ -281,3 +281,39 @@ class OnlyThoseHit(nn.Module):
 @case("x.0", "x.1")
 def experts_taken_by_a_tensor():
     return OnlyThoseHit(), (randn(2, 5, 6),), (randn(3, 1, 6),), (randn(1, 1, 6),)
+
+
+class ExpertsInOrder(nn.Module):
+    """A mixture of experts as it is run: tokens sorted by expert, NumPy's counts of them, a loop over the counts."""
+
+    def __init__(self, width: int = 8, experts: int = 4, chosen: int = 2) -> None:
+        super().__init__()
+        self.chosen, self.gate = chosen, nn.Linear(width, experts, bias=False)
+        self.experts = nn.ModuleList(nn.Sequential(nn.Linear(width, width), nn.GELU()) for _ in range(experts))
+
+    def forward(self, x: Tensor) -> Tensor:
+        tokens = x.view(-1, x.shape[-1])
+        weights, indices = self.gate(tokens).softmax(-1).topk(self.chosen, dim=-1, sorted=False)
+        return self.run(tokens, indices.view(-1), weights.view(-1, 1)).view(*x.shape) + x
+
+    @torch.no_grad()
+    def run(self, x: Tensor, indices: Tensor, weights: Tensor) -> Tensor:
+        result = torch.zeros_like(x)
+        order = indices.argsort()
+        ends = indices.bincount().cpu().numpy().cumsum(0)
+        tokens = order // self.chosen
+        for i, end in enumerate(ends):
+            start = 0 if i == 0 else ends[i - 1]
+            if start == end:
+                continue
+            expert = self.experts[i]
+            at = tokens[start:end]
+            out = expert(x[at])
+            out.mul_(weights[order[start:end]])
+            result.scatter_reduce_(0, at.view(-1, 1).repeat(1, x.shape[-1]), out, reduce="sum")
+        return result
+
+
+@case("x.0", "x.1")
+def experts_one_after_the_other():
+    return ExpertsInOrder(), (randn(2, 5, 8),), (randn(3, 7, 8),), (randn(1, 1, 8),)

@@ -60,6 +60,29 @@ def vit_with_interpolated_positions():
     return Vit(), (randn(2, 3, 16, 16),), (randn(1, 3, 24, 20),)
 
 
+class PatchesInATable(nn.Module):
+    """A vision transformer whose table of position embeddings ends with the picture of its sample."""
+
+    def __init__(self, width: int = 8, patches: int = 16) -> None:
+        super().__init__()
+        self.patch, self.token = nn.Linear(48, width), nn.Parameter(torch.randn(1, 1, width))
+        self.positions = nn.Parameter(torch.randn(1, patches + 1, width))
+        self.block = nn.TransformerEncoderLayer(width, 2, 16, batch_first=True)
+
+    def forward(self, image: Tensor) -> Tensor:
+        b, _, h, w = image.shape
+        if h % 4 or w % 4:
+            raise ValueError("whole patches")
+        patches = image.view(b, 3, h // 4, 4, w // 4, 4).permute(0, 2, 4, 3, 5, 1).reshape(b, -1, 48)
+        x = torch.cat([self.token.expand(b, -1, -1), self.patch(patches)], 1)
+        return self.block(x + self.positions[:, : x.shape[1]])[:, 0]
+
+
+@case("image.0", "image.2", "image.3")
+def smaller_pictures_than_the_table_is_for():
+    return PatchesInATable(), (randn(2, 3, 16, 16),), (randn(3, 3, 16, 8),), (randn(1, 3, 4, 12),)
+
+
 class Chunked(nn.Module):
     """Work in chunks of a fixed length; the last one is shorter."""
 

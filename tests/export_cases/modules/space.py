@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import Tensor, nn, randn
 
 from tests.export_cases.case import case
@@ -88,3 +89,31 @@ class Splatting(nn.Module):
 @case("points.0", "points.1")
 def splatting_points():
     return Splatting(), (randn(2, 9, 4),), (randn(1, 14, 4),), (randn(3, 5, 4),)
+
+
+class Warp(nn.Module):
+    """A picture moved by a field, from places that are kept for the next call; twice, as flows are integrated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.grid: Tensor | None = None
+
+    def places(self, flow: Tensor) -> Tensor:
+        if self.grid is not None and self.grid.shape[0] == flow.shape[0] and self.grid.shape[1:] == flow.shape[2:]:
+            return self.grid
+        mesh = torch.stack(torch.meshgrid([torch.arange(0, size) for size in flow.shape[2:]], indexing="ij"))
+        self.grid = torch.stack([mesh] * flow.shape[0]).to(flow)
+        return self.grid
+
+    def forward(self, image: Tensor, flow: Tensor) -> Tensor:
+        for _ in range(2):
+            grid = (self.places(flow) + flow).permute(0, 2, 3, 1)
+            for axis, size in enumerate(flow.shape[2:]):
+                grid[..., axis] = grid[..., axis] * 2 / (size - 1) - 1
+            image = F.grid_sample(image, grid.flip(-1), align_corners=True)
+        return image
+
+
+@case("image.0", "image.2", "image.3")
+def pictures_moved_by_fields():
+    return Warp(), (randn(2, 3, 6, 8), randn(2, 2, 6, 8)), (randn(3, 3, 9, 5), randn(3, 2, 9, 5))

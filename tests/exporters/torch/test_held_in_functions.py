@@ -58,3 +58,32 @@ def test_what_a_function_holds_is_followed_into_loops(kind):
             expected = tensors(module(given))
         for mine, theirs in zip(results(model, given), expected, strict=True):
             np.testing.assert_allclose(mine, theirs.numpy(), rtol=1e-4, atol=1e-5)
+
+
+class Configured(Module):
+    """Looks up what it lacks in its settings, as libraries of models do, and fails there with another error."""
+
+    def __init__(self):
+        super().__init__()
+        self.__dict__["settings"] = {"width": 4}
+
+    def __getattr__(self, name):
+        if hasattr(self.__dict__.get("settings"), name):  # so does every dict have "get"
+            return self.settings[name]
+        return super().__getattr__(name)
+
+    def forward(self, x):
+        doubled = lambda value: value * 2  # noqa: E731 - TorchScript has no such functions
+        twice = doubled(self.a(x))
+        if twice.sum() > 0:
+            twice = self.a(twice)
+        return twice
+
+
+def test_objects_are_not_asked_for_attributes_that_nobody_mentions():
+    module = Configured().eval()
+    model = ep.export(module, x(3, 4))
+    for given in (x(3, 4), -x(5, 4)):
+        with torch.no_grad():
+            expected = module(given).numpy()
+        np.testing.assert_allclose(results(model, given)[0], expected, rtol=1e-4, atol=1e-5)
