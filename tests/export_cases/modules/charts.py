@@ -273,3 +273,28 @@ class Chart(nn.Module):
 @case("words.0")
 def chart_of_spans():
     return Chart(), (randint(0, 10, (2, 4)),), (randint(0, 10, (1, 4)),), (randint(0, 10, (5, 4)),)
+
+
+class AlignmentTable(nn.Module):
+    """Needleman and Wunsch's table, row by row in lists of numbers."""
+
+    def __init__(self, gap: float = -1.0) -> None:
+        super().__init__()
+        self.gap = gap
+
+    def forward(self, scores: Tensor) -> Tensor:
+        rows, columns = scores.shape
+        table = [torch.arange(columns + 1, dtype=torch.float32) * self.gap]
+        for i in range(rows):
+            above = table[-1]
+            row = [above[0] + self.gap]
+            for j in range(columns):
+                ways = [above[j] + scores[i, j], above[j + 1] + self.gap, row[j] + self.gap]
+                row.append(torch.max(torch.stack(ways)))
+            table.append(torch.stack(row))
+        return torch.stack(table)
+
+
+@case("scores.0", "scores.1")
+def alignment_in_lists_of_rows():
+    return AlignmentTable(), (randn(3, 4),), (randn(5, 2),), (randn(2, 6),)
