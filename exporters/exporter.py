@@ -95,6 +95,7 @@ class Captured:
         numbers: Results that are Python numbers of the model but outputs of the graph, because they depend on a size.
         weights: Names of the initializers that are weights; ``None`` for all.
         required: What the last outputs of the graph are: truths without which it must not return anything.
+        against: Sizes, by symbol, at which the capture need not hold, though the model takes them.
     """
 
     graph: onnx_ir.Model
@@ -103,6 +104,7 @@ class Captured:
     numbers: frozenset[str] = frozenset()
     weights: Collection[str] | None = None
     required: Sequence[Required] = ()
+    against: Sequence[Mapping[str, int]] = ()
 
 
 class Callee(Protocol):

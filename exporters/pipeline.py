@@ -15,7 +15,7 @@ import onnx_ir
 
 from entrepot.exporters.axes.groups import AMPLE, Axis, Group, axes_of, axis_name, settled
 from entrepot.exporters.axes.probe import Prober
-from entrepot.exporters.axes.together import bound_groups
+from entrepot.exporters.axes.together import bound_groups, tied_axes
 from entrepot.exporters.cleanup.clean import tidy
 from entrepot.exporters.cleanup.narrow import narrow_weights
 from entrepot.exporters.cleanup.refine import forget_contradicted, refine_shapes
@@ -102,6 +102,7 @@ class _Export:
         self.prober = Prober(source, source.call.tensors, result)
         self.fixed: dict[Axis, Fixed] = {}
         self.limited: dict[Axis, Fixed] = {}
+        self._tied: set[Axis] = set()
         self.allowed: Collection[Axis] = ()
         self.attempts = Attempts()
         self._refuted: set[str] = set()
@@ -219,6 +220,7 @@ class _Export:
     def _attempt(self, way: str, groups: list[Group]) -> Attempt:
         if self.attempts.made:
             self.options.tell(f"trying another way: {way}")
+        self._tied = set()
         try:
             self._check_joined()
             model, varying = self._proved(groups)
@@ -228,7 +230,8 @@ class _Export:
             return Attempt(way, error=error, whatever=bool(reasons) and self._failed(reasons), ends=_ends(reasons))
         limited = {axis for axis, reason in self.limited.items() if reason.why != UNCOMPUTED}
         whatever = self._failed(self.fixed)
-        return Attempt(way, model, varying, varying & limited, whatever=whatever, ends=_ends(self.fixed))
+        tied = varying & self._tied
+        return Attempt(way, model, varying, varying & limited, tied, whatever=whatever, ends=_ends(self.fixed))
 
     def _check_joined(self) -> None:
         """Leave a way alone that puts captures together which are wrong even where no axis varies.
@@ -251,7 +254,7 @@ class _Export:
             model = self._finish(captured)
             if not self.options.verify:
                 return model, axes_of(captured.groups)
-            report = compare(self.source, model, self.options.judging, captured.groups)
+            report = compare(self.source, model, self.options.judging, captured.groups, captured.against)
             if agrees(report):
                 if objection := self.source.objection(report, captured.groups):
                     raise ConversionError(objection)
@@ -337,6 +340,7 @@ class _Export:
         bound = bound_groups(self.prober, guilty[0], groups) if not at_sample and guilty[0].symbol in failed else None
         if bound is not None and _required(bound) == _required(groups):
             self.options.tell(f"axes of '{guilty[0].symbol}' vary only together with others")
+            self._tied |= tied_axes(bound, groups)
             return bound
         for group in guilty:
             self._fix(group, report.failures[0] if at_sample else failed.get(group.symbol))

@@ -61,6 +61,7 @@ class Attempt:
         model: The proved model, or ``None``.
         varying: The axes that vary in it.
         limited: Those of them that do not take the smallest sizes which the source takes.
+        tied: Those that vary only together with another axis of their tensor, as the source does not ask for.
         error: Why there is none.
         whatever: Whether the others are fixed whatever sizes it is captured at.
         ends: From which sizes on the source takes another path, of axes that are fixed because of it.
@@ -70,6 +71,7 @@ class Attempt:
     model: Model | None = None
     varying: frozenset[Axis] = frozenset()
     limited: frozenset[Axis] = frozenset()
+    tied: frozenset[Axis] = frozenset()
     error: EntrepotError | None = None
     whatever: bool = False
     ends: Mapping[Axis, int] = field(default_factory=dict)
@@ -78,10 +80,16 @@ class Attempt:
         """Its outcome in a few words."""
         if self.error is not None:
             return f"{self.way}: {self.error.message}"
-        lost, limited = sorted(set(wanted) - self.varying), sorted(self.limited)
+        lost, limited, tied = sorted(set(wanted) - self.varying), sorted(self.limited), sorted(self.tied)
         said = [f"fixes {', '.join(map(name, lost))}"] if lost else []
         said += [f"does not take size 1 of {', '.join(map(name, limited))}"] if limited else []
+        said += [f"ties {', '.join(map(name, tied))} together"] if tied else []
         return f"{self.way}: {' and '.join(said) or 'every axis varies'}"
+
+    @property
+    def bounded(self) -> frozenset[Axis]:
+        """The axes that vary, but not as the source lets them."""
+        return self.limited | self.tied
 
 
 @dataclass
@@ -102,9 +110,9 @@ class Attempts:
 
     @property
     def best(self) -> Attempt | None:
-        """The first of those in which most axes vary, as far as possible from size 1 on."""
+        """The first of those in which most axes vary, as far as possible from size 1 on and each by itself."""
         done = [each for each in self.made if each.model is not None]
-        return max(done, key=lambda each: (len(each.varying), -len(each.limited)), default=None)
+        return max(done, key=lambda each: (len(each.varying), -len(each.bounded)), default=None)
 
     @property
     def put_off(self) -> PostponedError | None:
@@ -126,8 +134,8 @@ class Attempts:
 
     @property
     def lost(self) -> frozenset[Axis]:
-        """The axes that vary in no result so far, or not from size 1 on."""
-        return self.wanted - (frozenset() if self.best is None else self.best.varying - self.best.limited)
+        """The axes that vary in no result so far, or not from size 1 on, or not by themselves."""
+        return self.wanted - (frozenset() if self.best is None else self.best.varying - self.best.bounded)
 
     @property
     def enough(self) -> bool:

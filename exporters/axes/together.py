@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,17 @@ def _bound(prober: Prober, group: Group, others: Sequence[Group], groups: Sequen
 
 def _places(group: Group) -> set[int]:
     return {axis for _, axis in group.axes}
+
+
+def tied_axes(bound: Sequence[Group], groups: Sequence[Group]) -> set[Axis]:
+    """Axes of one tensor that ``bound_groups`` made vary together: height and width, unlike the rows of two tensors."""
+    before = {axis: group for group in groups for axis in group.axes}
+    return {
+        axis
+        for group in bound
+        for axis, other in itertools.permutations(group.axes, 2)
+        if axis[0] == other[0] and before[axis] is not before[other]
+    }
 
 
 def grows_freely(prober: Prober, group: Group) -> bool:

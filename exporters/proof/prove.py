@@ -6,7 +6,7 @@ Every exporter, ``convert_opset``, ``simplify``, ``verify`` and the command line
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ def prove(
     sample: Feeds,
     judging: Judging,
     *,
-    edges: Sequence[tuple[str, int]] = (),
+    edges: Sequence[Mapping[str, int]] = (),
     more: Sequence[Feeds] = (),
     only_sample: bool = False,
 ) -> Report:
@@ -53,8 +53,8 @@ def prove(
         model: What to judge.
         sample: Its inputs.
         judging: Who runs it, and what agreement means.
-        edges: Symbols and further sizes to try: where the capture assumed something about small sizes, and where the
-            source takes another path.
+        edges: Further sizes to try, by symbol: where the capture assumed something about small sizes or about several
+            at once, and where the source takes another path.
         more: Further inputs to try, which take other branches of the source than the sample does.
         only_sample: Leave all but the sample out.
     """
@@ -83,7 +83,7 @@ def _nobody(report: Report) -> str:
     return f"nothing here runs the result: {'; '.join(reasons)}" if reasons and not report.ran else ""
 
 
-def _cases(source: Source, model: Model, sample: Feeds, edges: Sequence[tuple[str, int]]) -> list[Case]:
+def _cases(source: Source, model: Model, sample: Feeds, edges: Sequence[Mapping[str, int]]) -> list[Case]:
     planned = plan_cases(model, sample, sparing=is_large(model))
     cases = [_untied(case, sample) for case in (*planned, *_small_cases(model, sample, edges))]
     cases += _full_masks(sample)
@@ -106,10 +106,11 @@ def _run(source: Source, model: Model, cases: Sequence[Case], judging: Judging) 
     return parity.verify(source, model, cases, providers=judging.providers, tolerance=tolerance, progress=progress)
 
 
-def _small_cases(model: Model, sample: Feeds, edges: Sequence[tuple[str, int]]) -> Iterator[Case]:
+def _small_cases(model: Model, sample: Feeds, edges: Sequence[Mapping[str, int]]) -> Iterator[Case]:
     rng = np.random.default_rng(0)
-    for symbol, size in edges:
-        yield from sized_cases(model, sample, {symbol: size}, rng)
+    for sizes in edges:
+        for case in sized_cases(model, sample, sizes, rng):
+            yield dataclasses.replace(case, symbol=[*sizes][-1])  # of several, one is given up
 
 
 def _full_masks(sample: Feeds) -> list[Case]:

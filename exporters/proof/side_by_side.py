@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -20,8 +20,21 @@ from entrepot.parity.plan import sized_cases
 from entrepot.parity.report.report import Report
 
 
-def compare(source: Source, model: Model, judging: Judging, groups: Sequence[Group] = ()) -> Report:
+def compare(
+    source: Source,
+    model: Model,
+    judging: Judging,
+    groups: Sequence[Group] = (),
+    against: Sequence[Mapping[str, int]] = (),
+) -> Report:
     """The proof of a model.
+
+    Args:
+        source: What it was made of.
+        model: The model.
+        judging: Who runs it, and what agreement means.
+        groups: Its axes.
+        against: Sizes at which its capture need not hold.
 
     Raises:
         InputError: The model takes a different number of inputs.
@@ -29,10 +42,10 @@ def compare(source: Source, model: Model, judging: Judging, groups: Sequence[Gro
     trusted, feeds = _both(source, model, groups)
     if source.is_random():
         return prove_chance(trusted, model, feeds, judging)
-    edges = [(group.symbol, group.bounds["min"] - 1) for group in groups if group.bounds["min"] > 2]
-    edges += [(group.symbol, times * group.beyond) for group in groups for times in (1, 3) if group.beyond]
+    edges = [{group.symbol: group.bounds["min"] - 1} for group in groups if group.bounds["min"] > 2]
+    edges += [{group.symbol: times * group.beyond} for group in groups for times in (1, 3) if group.beyond]
     more = [_feeds(source, model, each) for each in source.more]
-    return prove(trusted, model, feeds, judging, edges=edges, more=more)
+    return prove(trusted, model, feeds, judging, edges=[*edges, *against], more=more)
 
 
 def agrees_at(source: Source, model: Model, judging: Judging, groups: Sequence[Group], group: Group, size: int) -> bool:

@@ -30,6 +30,7 @@ from entrepot.exporters.torch.capture.flat import Capture, FlatModule
 from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
 from entrepot.exporters.torch.capture.settled import followed
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
+from entrepot.exporters.torch.capture.together import sizes_against
 from entrepot.exporters.torch.capture.untranslated import translated
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
@@ -179,7 +180,8 @@ class ModuleSource(TorchSource):
             captured, prober, self._lowered, lambda fewer: self._capture(prober, fewer, options.tell)
         )
         self._last = (prober.shapes, copy.deepcopy(captured.groups)), captured
-        return Captured(graph, captured.groups, captured.fixed, captured.numbers, self._weights(captured.program))
+        weights, against = self._weights(captured.program), sizes_against(captured, prober, options)
+        return Captured(graph, captured.groups, captured.fixed, captured.numbers, weights, against=against)
 
     def _made(
         self, prober: Prober, groups: list[Group], asked: _Asked, options: Options

@@ -20,6 +20,7 @@ from entrepot.exporters.structure import Leaf, places
 from entrepot.exporters.torch.capture.capture import capture
 from entrepot.exporters.torch.capture.decided import deciding
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule
+from entrepot.exporters.torch.capture.together import sizes_against
 from entrepot.exporters.torch.lowering.flows import expand_flows
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
@@ -57,6 +58,7 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
             captured = _capture_rewritten(source, module, prober, groups, options)
             bodies = Bodies(captured.program, FLOWS, module, size_notes(captured.program).sizes)
             options.tell("translating to ONNX")
+            against = sizes_against(captured, prober, options)
             graph = translate(captured.program)
             expand_flows(graph, FLOWS, lambda flow, body: translate(bodies.take(flow, body)))
         source.more, source.way_notes = _reached(source, module)
@@ -69,7 +71,8 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
         LEFT_OUT.clear()
         source.state.restore()
     repair(graph, source.module)
-    return Captured(graph, captured.groups, captured.fixed, captured.numbers, weight_names(source.module))
+    weights = weight_names(source.module)
+    return Captured(graph, captured.groups, captured.fixed, captured.numbers, weights, against=against)
 
 
 class _DecidedInstead(Exception):  # noqa: N818 - an answer, not a fault
@@ -240,6 +243,7 @@ def capture_decided(source: ModuleSource, prober: Prober, groups: list[Group], o
         captured.numbers,
         weight_names(source.module),
         required,
+        sizes_against(captured, prober, options),
     )
 
 

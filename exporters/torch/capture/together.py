@@ -1,0 +1,99 @@
+"""Sizes of several axes at once at which a capture need not hold: conditions such as ``rows * columns % 8 == 0``.
+
+torch.export (2.13) notes them without a word where sizes were left to it, and a change of one axis may keep to them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+
+from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.options import Options
+from entrepot.exporters.torch.capture.automatic import terms_of
+from entrepot.exporters.torch.capture.flat import Capture
+from entrepot.exporters.torch.upstream import SizeNotes, size_notes
+
+_TRIED = 3
+"""How many sizes the module is tried at for each condition: it may refuse what does not keep to it."""
+_COMBINED = 1000
+"""How many combinations of sizes are looked at for each condition."""
+_MOST = 4
+"""Conditions of more axes are left to the proof, which changes all of them once."""
+
+
+def sizes_against(captured: Capture, prober: Prober, options: Options) -> list[Mapping[str, int]]:
+    """Sizes at which a condition on several axes does not hold, but which the module takes: there, it has to be proved.
+
+    Args:
+        captured: The program and its axes.
+        prober: Knows what the module takes.
+        options: Say whether there will be a proof.
+
+    Returns:
+        Sizes by the symbols of groups; together they are against every condition that can be broken like that.
+    """
+    if not options.verify:
+        return []
+    notes, axes = size_notes(captured.program), _by_symbol(captured.program, captured.groups)
+    found: list[Mapping[Any, int]] = []
+    for guard in notes.guards:
+        condition = guard.condition.xreplace(notes.replaced)
+        symbols = sorted(condition.free_symbols, key=str)
+        shared = 1 < len(symbols) <= _MOST and condition.free_symbols <= axes.keys()
+        if not shared or any(_is_broken(condition, sizes, notes) for sizes in found):
+            continue
+        against = itertools.islice(_against(condition, symbols, axes, notes), _TRIED)
+        taken = (sizes for sizes in against if _is_taken(sizes, axes, prober))
+        found += itertools.islice(taken, 1)
+    return [{axes[symbol].symbol: size for symbol, size in sizes.items()} for sizes in found]
+
+
+def _by_symbol(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> dict[Any, Group]:
+    """The groups whose sizes are symbols of a program."""
+    free = [group for group in groups if group.formula is None]
+    terms = [(group, terms_of(program, group)) for group in free]
+    return {next(iter(found)): group for group, found in terms if found is not None and len(found) == 1}
+
+
+def _against(
+    condition: Any, symbols: Sequence[Any], axes: Mapping[Any, Group], notes: SizeNotes
+) -> Iterator[Mapping[Any, int]]:
+    """Sizes that break a condition, the nearest first."""
+    present = [axes[symbol].sizes[0] for symbol in symbols]
+    choices = [_sizes(axes[symbol], present) for symbol in symbols]
+    nearest = sorted(itertools.product(*map(range, map(len, choices))), key=sum)
+    for places in nearest[:_COMBINED]:
+        sizes = {symbol: found[at] for symbol, found, at in zip(symbols, choices, places, strict=True)}
+        if _is_broken(condition, sizes, notes):
+            yield sizes
+
+
+def _sizes(group: Group, others: Sequence[int]) -> list[int]:
+    """Sizes of a group that it wants and its capture holds for: near the present one, then near those of others."""
+    present, most = group.sizes[0], group.bounds.get("max")
+    near = (present + times * group.step for times in (0, 1, 2, 3, 5, 7))
+    like = (size + more for other in others for size in (other, 2 * other, other // 2) for more in (0, 1, -1))
+    sizes = dict.fromkeys((*near, *group.sizes[1:], *like))
+    return [size for size in sizes if group.wants(size) and size >= 2 and (most is None or size <= most)]
+
+
+def _is_broken(condition: Any, sizes: Mapping[Any, int], notes: SizeNotes) -> bool:
+    """Whether a condition does not hold at some sizes, and those of the capture for the rest."""
+    values = {symbol: sizes.get(symbol, notes.sizes.get(symbol)) for symbol in condition.free_symbols}
+    if None in values.values():
+        return False
+    try:
+        return condition.xreplace({symbol: sympy.Integer(size) for symbol, size in values.items()}) == sympy.false
+    except ZeroDivisionError:  # as the module does there: it takes no such size
+        return False
+
+
+def _is_taken(sizes: Mapping[Any, int], axes: Mapping[Any, Group], prober: Prober) -> bool:
+    changed = {axis: size for symbol, size in sizes.items() for axis in axes[symbol].axes}
+    return prober.takes(changed) is None
