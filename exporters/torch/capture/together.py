@@ -6,7 +6,7 @@ torch.export (2.13) notes them without a word where sizes were left to it, and a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -21,6 +21,8 @@ from entrepot.exporters.torch.upstream import SizeNotes, size_notes
 
 _TRIED = 3
 """How many sizes the module is tried at for each condition: it may refuse what does not keep to it."""
+_COMMON = 6
+"""A divisor that many sizes have in common, with divisors of its own."""
 _COMBINED = 1000
 """How many combinations of sizes are looked at for each condition."""
 _MOST = 4
@@ -49,9 +51,36 @@ def sizes_against(captured: Capture, prober: Prober, options: Options) -> list[M
         if not shared or any(_is_broken(condition, sizes, notes) for sizes in found):
             continue
         against = itertools.islice(_against(condition, symbols, axes, notes), _TRIED)
-        taken = (sizes for sizes in against if _is_taken(sizes, axes, prober))
+        taken = (sizes for sizes in against if _are_taken([(axes[each], sizes[each]) for each in symbols], prober))
         found += itertools.islice(taken, 1)
     return [{axes[symbol].symbol: size for symbol, size in sizes.items()} for sizes in found]
+
+
+def sizes_of_kinds(groups: Sequence[Group], prober: Prober, options: Options) -> list[Mapping[str, int]]:
+    """Sizes for which Python may compute other numbers than for most: all alike, with divisors in common, in any order.
+
+    A trace, and captures that were put together, say nothing of what Python made of sizes: ``math.gcd(rows, columns)``
+    is 1 for most.
+
+    Args:
+        groups: Their axes.
+        prober: Knows what the module takes.
+        options: Say whether there will be a proof.
+    """
+    free = [group for group in groups if group.formula is None]
+    if not options.verify or len(free) < 2:
+        return []
+    rising = [_COMMON * (at + 1) for at in range(len(free))]
+    kinds = ([2 * _COMMON] * len(free), rising, rising[::-1])
+    found = [[_wanted(group, size) for group, size in zip(free, sizes, strict=True)] for sizes in kinds]
+    taken = (sizes for sizes in found if _are_taken(zip(free, sizes, strict=True), prober))
+    return [{group.symbol: size for group, size in zip(free, sizes, strict=True)} for sizes in taken]
+
+
+def _wanted(group: Group, least: int) -> int:
+    """The smallest size that a group wants, from some size on; the present one if there is none."""
+    most = min(least + 2 * group.step, group.bounds.get("max", least + 2 * group.step))
+    return next((size for size in range(least, most + 1) if group.wants(size)), group.sizes[0])
 
 
 def _by_symbol(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> dict[Any, Group]:
@@ -94,6 +123,6 @@ def _is_broken(condition: Any, sizes: Mapping[Any, int], notes: SizeNotes) -> bo
         return False
 
 
-def _is_taken(sizes: Mapping[Any, int], axes: Mapping[Any, Group], prober: Prober) -> bool:
-    changed = {axis: size for symbol, size in sizes.items() for axis in axes[symbol].axes}
-    return prober.takes(changed) is None
+def _are_taken(sizes: Iterable[tuple[Group, int]], prober: Prober) -> bool:
+    """Whether the module takes some groups of axes at some sizes."""
+    return prober.takes({axis: size for group, size in sizes for axis in group.axes}) is None

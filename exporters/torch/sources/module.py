@@ -30,7 +30,7 @@ from entrepot.exporters.torch.capture.flat import Capture, FlatModule
 from entrepot.exporters.torch.capture.paths import capture_automatic, conditions_of
 from entrepot.exporters.torch.capture.settled import followed
 from entrepot.exporters.torch.capture.shapes import read_shapes, shaped_groups
-from entrepot.exporters.torch.capture.together import sizes_against
+from entrepot.exporters.torch.capture.together import sizes_against, sizes_of_kinds
 from entrepot.exporters.torch.capture.untranslated import translated
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
@@ -148,7 +148,8 @@ class ModuleSource(TorchSource):
             if self.way == _SCRIPTED:
                 return capture_scripted(self, groups, options)
             if self.way == _TRACED:
-                return capture_traced(self, groups, options)
+                traced = capture_traced(self, groups, options)
+                return replace(traced, against=sizes_of_kinds(groups, prober, options))
             if self.way == _DECIDED:
                 return capture_decided(self, prober, groups, options)
             return self._plain(prober, groups, options)
@@ -301,7 +302,8 @@ class ModuleSource(TorchSource):
             path = follow(self, prober, groups, lost, functools.partial(self._path, groups, lost), options.tell)
         except Unfollowed as reason:
             raise ConversionError(f"captures at several sizes do not add up: {reason}") from reason
-        return Captured(path.graph, groups, {}, path.numbers, path.weights)
+        against = sizes_of_kinds(groups, prober, options)
+        return Captured(path.graph, groups, {}, path.numbers, path.weights, against=against)
 
     def _path(self, groups: Sequence[Group], lost: Sequence[Group], tensors: Sequence[Any]) -> Path | None:
         """The module as it behaves at the sizes of some tensors, with fewer axes that vary if need be."""

@@ -1,6 +1,7 @@
 """Conditions on several sizes at once, which a change of one size, or of all by chance, may keep to."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -32,6 +33,13 @@ class PaddedTokens(nn.Module):
         if pad > 0:
             return torch.cat([tokens, tokens[:, -1:].repeat(1, pad)], 1)
         return tokens * 2
+
+
+class CommonDivisor(nn.Module):
+    """A number that Python makes of two sizes, which is 1 for most."""
+
+    def forward(self, x):
+        return x * math.gcd(x.shape[1], x.shape[2])
 
 
 CONDITIONS = {
@@ -75,3 +83,9 @@ def test_axes_that_a_square_sample_ties_are_tried_in_another_way():
     model = ep.export(ByCondition(lambda f, h, w: h > w).eval(), torch.randn(2, 2, 8, 8), progress=False)
     assert len(set(model.inputs[0].shape)) == 4
     assert "ties x.2, x.3 together" in model.report.summary() + str(model)
+
+
+def test_what_python_makes_of_sizes_is_looked_at_where_they_have_divisors_in_common():
+    """A trace of coprime sizes multiplies by 1, and is right for their neighbours."""
+    model = ep.export(CommonDivisor().eval(), torch.randn(2, 5, 7), progress=False)
+    assert model.inputs[0].shape == ("batch", 5, 7)
