@@ -105,11 +105,11 @@ def _against(
 
 def _sizes(group: Group, others: Sequence[int]) -> list[int]:
     """Sizes of a group that it wants and its capture holds for: near the present one, then near those of others."""
-    present, most = group.sizes[0], group.bounds.get("max")
+    present, least, most = group.sizes[0], group.bounds["min"], group.bounds.get("max")
     near = (present + times * group.step for times in (0, 1, 2, 3, 5, 7))
     like = (size + more for other in others for size in (other, 2 * other, other // 2) for more in (0, 1, -1))
     sizes = dict.fromkeys((*near, *group.sizes[1:], *like))
-    return [size for size in sizes if group.wants(size) and size >= 2 and (most is None or size <= most)]
+    return [size for size in sizes if group.wants(size) and size >= least and (most is None or size <= most)]
 
 
 def _is_broken(condition: Any, sizes: Mapping[Any, int], notes: SizeNotes) -> bool:
@@ -119,7 +119,10 @@ def _is_broken(condition: Any, sizes: Mapping[Any, int], notes: SizeNotes) -> bo
         return False
     try:
         return condition.xreplace({symbol: sympy.Integer(size) for symbol, size in values.items()}) == sympy.false
-    except ZeroDivisionError:  # as the module does there: it takes no such size
+    except (
+        ZeroDivisionError,
+        AssertionError,
+    ):  # as the module does there; torch asserts that remainders are of no less
         return False
 
 
