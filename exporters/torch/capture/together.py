@@ -117,12 +117,10 @@ def _is_broken(condition: Any, sizes: Mapping[Any, int], notes: SizeNotes) -> bo
     values = {symbol: sizes.get(symbol, notes.sizes.get(symbol)) for symbol in condition.free_symbols}
     if None in values.values():
         return False
+    numbers = {symbol: sympy.Integer(size) for symbol, size in values.items()}
     try:
-        return condition.xreplace({symbol: sympy.Integer(size) for symbol, size in values.items()}) == sympy.false
-    except (
-        ZeroDivisionError,
-        AssertionError,
-    ):  # as the module does there; torch asserts that remainders are of no less
+        return condition.xreplace(numbers) == sympy.false
+    except (ZeroDivisionError, AssertionError):  # the module divides by zero there, too; torch has no -7 % 4
         return False
 
 
