@@ -51,9 +51,8 @@ def sizes_against(captured: Capture, prober: Prober, options: Options) -> list[M
         if not shared or any(_is_broken(condition, sizes, notes) for sizes in found):
             continue
         against = itertools.islice(_against(condition, symbols, axes, notes), _TRIED)
-        taken = (sizes for sizes in against if _are_taken([(axes[each], sizes[each]) for each in symbols], prober))
-        found += itertools.islice(taken, 1)
-    return [{axes[symbol].symbol: size for symbol, size in sizes.items()} for sizes in found]
+        found += itertools.islice((sizes for sizes in against if _are_taken(_in_groups(sizes, axes), prober)), 1)
+    return [{group.symbol: size for group, size in _in_groups(sizes, axes)} for sizes in found]
 
 
 def sizes_of_kinds(groups: Sequence[Group], prober: Prober, options: Options) -> list[Mapping[str, int]]:
@@ -83,19 +82,31 @@ def _wanted(group: Group, least: int) -> int:
     return next((size for size in range(least, most + 1) if group.wants(size)), group.sizes[0])
 
 
-def _by_symbol(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> dict[Any, Group]:
-    """The groups whose sizes are symbols of a program."""
-    free = [group for group in groups if group.formula is None]
-    terms = [(group, terms_of(program, group)) for group in free]
-    return {next(iter(found)): group for group, found in terms if found is not None and len(found) == 1}
+def _by_symbol(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> dict[Any, tuple[Group, int]]:
+    """The groups whose sizes are a symbol of a program, or always the same multiple of one."""
+    found: dict[Any, tuple[Group, int]] = {}
+    for group in (group for group in groups if group.formula is None):
+        terms = terms_of(program, group) or ()
+        if len(terms) == 1:
+            times, symbol = next(iter(terms)).as_coeff_Mul()
+            found[symbol] = group, int(times)
+    return found
+
+
+def _in_groups(sizes: Mapping[Any, int], axes: Mapping[Any, tuple[Group, int]]) -> list[tuple[Group, int]]:
+    """Values of symbols as sizes of groups."""
+    return [(axes[symbol][0], axes[symbol][1] * size) for symbol, size in sizes.items()]
 
 
 def _against(
-    condition: Any, symbols: Sequence[Any], axes: Mapping[Any, Group], notes: SizeNotes
+    condition: Any, symbols: Sequence[Any], axes: Mapping[Any, tuple[Group, int]], notes: SizeNotes
 ) -> Iterator[Mapping[Any, int]]:
-    """Sizes that break a condition, the nearest first."""
-    present = [axes[symbol].sizes[0] for symbol in symbols]
-    choices = [_sizes(axes[symbol], present) for symbol in symbols]
+    """Values of symbols that break a condition, the nearest first."""
+    present = [axes[symbol][0].sizes[0] for symbol in symbols]
+    choices = [
+        [size // times for size in _sizes(group, present) if not size % times]
+        for group, times in (axes[symbol] for symbol in symbols)
+    ]
     nearest = sorted(itertools.product(*map(range, map(len, choices))), key=sum)
     for places in nearest[:_COMBINED]:
         sizes = {symbol: found[at] for symbol, found, at in zip(symbols, choices, places, strict=True)}
@@ -107,7 +118,8 @@ def _sizes(group: Group, others: Sequence[int]) -> list[int]:
     """Sizes of a group that it wants and its capture holds for: near the present one, then near those of others."""
     present, least, most = group.sizes[0], group.bounds["min"], group.bounds.get("max")
     near = (present + times * group.step for times in (0, 1, 2, 3, 5, 7))
-    like = (size + more for other in others for size in (other, 2 * other, other // 2) for more in (0, 1, -1))
+    steps = (0, group.step, -group.step)
+    like = (size + more for other in others for size in (other, 2 * other, other // 2) for more in steps)
     sizes = dict.fromkeys((*near, *group.sizes[1:], *like))
     return [size for size in sizes if group.wants(size) and size >= least and (most is None or size <= most)]
 

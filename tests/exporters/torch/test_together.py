@@ -53,12 +53,28 @@ CONDITIONS = {
 }
 
 
-def wrong(module, sample):
+class Halved(nn.Module):
+    """A condition on half of the height and half of the width, both of which go in steps of two."""
+
+    def __init__(self, condition):
+        super().__init__()
+        self.condition = condition
+
+    def forward(self, x):
+        y = nn.functional.pixel_unshuffle(x, 2)
+        return y * 2 if self.condition(*y.shape[2:]) else y + 1
+
+
+SIZES = (2, 3), (1, 2, 3), (2, 5, 8, 14), (1, 4, 5, 7, 8)
+EVEN = (3,), (1,), (2, 6, 8, 12, 16), (4, 6, 8, 12, 14)
+
+
+def wrong(module, sample, choices=SIZES):
     """The sizes of other calls for which a file does not give what the module gives."""
     model = ep.export(module, sample, progress=False)
     session = ep.Session(model, providers=["cpu"])
     found = []
-    for sizes in itertools.product((2, 3), (1, 2, 3), (2, 5, 8, 14), (1, 4, 5, 7, 8)):
+    for sizes in itertools.product(*choices):
         x = torch.randn(sizes, generator=torch.Generator().manual_seed(0))
         (y,) = session.run([x.numpy()]).values()
         expected = module(x).numpy()
@@ -71,6 +87,11 @@ def wrong(module, sample):
 def test_a_condition_on_several_sizes_is_followed(name):
     condition, sizes = CONDITIONS[name]
     assert wrong(ByCondition(condition).eval(), torch.randn(2, *sizes)) == []
+
+
+@pytest.mark.parametrize("condition", [lambda h, w: h == w, lambda h, w: h // 2 == w], ids=["equal", "half"])
+def test_a_condition_on_halves_of_sizes_is_followed(condition):
+    assert wrong(Halved(condition).eval(), torch.randn(2, 1, 10, 14), EVEN) == []
 
 
 @pytest.mark.parametrize("sizes", [(2, 8, 8), (2, 4, 4), (3, 5, 7)], ids=str)
