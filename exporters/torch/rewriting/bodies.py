@@ -10,10 +10,10 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.torch.capture.blame import export_flat
+from entrepot.exporters.torch.rewriting.endless import NotFollowedError
 from entrepot.exporters.torch.rewriting.environment import SHIFT, value_of, with_equal_sizes
 from entrepot.exporters.torch.rewriting.flows import Body, Flow
 from entrepot.exporters.torch.rewriting.reading import owners
-from entrepot.exporters.torch.rewriting.steps import NotFollowedError
 from entrepot.exporters.torch.upstream import size_notes
 
 _UNKNOWN = (11, 13, 17, 19, 23)

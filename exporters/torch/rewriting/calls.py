@@ -6,6 +6,7 @@ import builtins
 import functools
 import math
 import operator
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from entrepot.exporters.torch.capture.extremes import extreme_of_sizes
 from entrepot.exporters.torch.capture.numpy_arrays import following
 from entrepot.exporters.torch.rewriting import combining, truths
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_attribute
+from entrepot.exporters.torch.rewriting.endless import counted, limited
 from entrepot.exporters.torch.rewriting.environment import expression
 from entrepot.exporters.torch.rewriting.links import whole
 from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Stacked, Tracked, Trailing
@@ -238,10 +240,18 @@ def _enumerate(plain: Any, value: Any, start: Any = 0) -> Any:
 
 def _zip(plain: Any, *values: Any, **how: Any) -> Any:
     values = tuple(_rows(whole(value)) for value in values)
-    if not any(isinstance(each, Unfinished) for each in values):
+    length = next((each.length for each in values if isinstance(each, Unfinished)), None)
+    if length is None:
         return plain(*values, **how)
-    strict = bool(how.get("strict", False))
-    return Together(*(each if isinstance(each, Unfinished) else list(each) for each in values), strict=strict)
+    return Together(*(_beside(each, length) for each in values), strict=bool(how.get("strict", False)))
+
+
+def _beside(value: Any, length: Any) -> Any:
+    """One of the arguments of ``zip``, beside a sequence whose length varies."""
+    value = counted(value)
+    if isinstance(value, range) and value.stop == sys.maxsize:
+        return Span(value.start, value.step, length)
+    return value if isinstance(value, Unfinished) else list(limited(value))
 
 
 def _rows(value: Any) -> Any:

@@ -16,6 +16,7 @@ from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
 from entrepot.exporters.torch.rewriting.combining import one_of, transposed
+from entrepot.exporters.torch.rewriting.endless import MOST_UNROLLED, NotFollowedError, counted, limited
 from entrepot.exporters.torch.rewriting.environment import hint, known
 from entrepot.exporters.torch.rewriting.links import ListError, piled, whole
 from entrepot.exporters.torch.rewriting.lists import (
@@ -67,13 +68,6 @@ __all__ = [
     "text",
     "transposed",
 ]
-
-
-_MOST_UNROLLED = 4096
-
-
-class NotFollowedError(RuntimeError):
-    """A branch or a loop cannot be put into a graph."""
 
 
 def _not_followed(what: str, variables: State, line: int, error: UnlikeError) -> NotFollowedError:
@@ -169,7 +163,7 @@ def repeat(test: Callable[[], Any], body: Callable[[], Any], variables: State, l
     def turn(_: Any) -> None:
         body()
 
-    for _ in range(_MOST_UNROLLED):
+    for _ in range(MOST_UNROLLED):
         found = test()
         goes = settled(found)
         if goes is False:
@@ -197,14 +191,16 @@ def each(items: Iterable[Any], body: Callable[[Any], Any], left: Any, variables:
         return
     if isinstance(items, Grown):
         items = [items.at(index) for index in range(len(items))]
-    remaining = list(items) if not isinstance(items, range) else items
-    for at, item in enumerate(remaining):
+    items = counted(items)
+    turns = limited(items)
+    for at, item in enumerate(turns):
         body(item)
         gone = False if left is None else settled(left())
         if gone is True:
             return
         if gone is not False:
-            _unless_left(remaining[at + 1 :], body, left, gone, variables, line)
+            rest = items[at + 1 :] if isinstance(items, range) else turns
+            _unless_left(rest, body, left, gone, variables, line)
             return
 
 
@@ -354,7 +350,7 @@ def listed_flat(
     if isinstance(items, Unfinished) and not isinstance(items.length, int):
         _over(items, turn, None, both, line)
     else:
-        for item in items:
+        for item in limited(items):
             turn(item)
     return held[0]
 
