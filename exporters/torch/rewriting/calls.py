@@ -6,7 +6,6 @@ import builtins
 import functools
 import math
 import operator
-import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +18,7 @@ from entrepot.exporters.torch.capture.extremes import extreme_of_sizes
 from entrepot.exporters.torch.capture.numpy_arrays import following
 from entrepot.exporters.torch.rewriting import combining, truths
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_attribute
-from entrepot.exporters.torch.rewriting.endless import counted, limited
+from entrepot.exporters.torch.rewriting.endless import counted, ends, limited
 from entrepot.exporters.torch.rewriting.environment import expression
 from entrepot.exporters.torch.rewriting.links import whole
 from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Stacked, Tracked, Trailing
@@ -249,7 +248,7 @@ def _zip(plain: Any, *values: Any, **how: Any) -> Any:
 def _beside(value: Any, length: Any) -> Any:
     """One of the arguments of ``zip``, beside a sequence whose length varies."""
     value = counted(value)
-    if isinstance(value, range) and value.stop == sys.maxsize:
+    if isinstance(value, range) and not ends(value):
         return Span(value.start, value.step, length)
     return value if isinstance(value, Unfinished) else list(limited(value))
 

@@ -1,14 +1,15 @@
-"""Iterables that need not end: they are gone through turn by turn, and not for ever."""
+"""Iterables that need not end: they are gone through turn by turn, and not forever."""
 
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterable, Iterator, Sized
 from typing import Any
 
 MOST_UNROLLED = 4096
-"""As many turns of a loop are made in Python; a graph of so many copies of its body is of no use to anybody."""
+"""Turns of a loop that are made in Python at most: a graph with more copies of its body is of no use to anybody."""
+
+_MORE_THAN_ANY = 2**31
 
 
 class NotFollowedError(RuntimeError):
@@ -16,25 +17,31 @@ class NotFollowedError(RuntimeError):
 
 
 def counted(items: Any) -> Any:
-    """``itertools.count`` as a range with the largest end that Python has; anything else as it is."""
+    """``itertools.count`` as a range with more items than any loop has turns; anything else as it is."""
     if not isinstance(items, itertools.count):
         return items
     start, second = next(items), next(items)
     if not isinstance(start, int) or not isinstance(second, int) or start == second:
         return itertools.chain((start, second), items)
-    return range(start, sys.maxsize if second > start else -sys.maxsize, second - start)
+    step = second - start
+    return range(start, start + step * _MORE_THAN_ANY, step)
+
+
+def ends(items: Any) -> bool:
+    """Whether so few items are left that all of them could be gone through; an iterator does not say."""
+    if isinstance(items, range):
+        return not items[_MORE_THAN_ANY - 1 :]  # the length of a range may be too large for ``len``
+    return isinstance(items, Sized)
 
 
 def limited(items: Iterable[Any]) -> Iterator[Any]:
-    """The items, one when it is asked for; not all need come to be where only the code of the loop ends it.
+    """The items, each made when its turn comes, since it may be the code of the loop that ends it.
 
     Raises:
-        NotFollowedError: An iterable without a length has more than ``MOST_UNROLLED``.
+        NotFollowedError: There are more than ``MOST_UNROLLED`` of what need not end.
     """
-    if isinstance(items, Sized) and len(items) < sys.maxsize // 2:
-        yield from items
-        return
+    most = None if ends(items) else MOST_UNROLLED
     for count, item in enumerate(items):
-        if count == MOST_UNROLLED:
+        if count == most:
             raise NotFollowedError(f"a loop over '{type(items).__name__}' goes on and on")
         yield item

@@ -32,7 +32,7 @@ class UntilItRests(nn.Linear):
     """Left by a condition on values, after as many turns as these take."""
 
     def forward(self, x):
-        for turn in itertools.count(1):
+        for turn in itertools.count(-1):
             before, x, turns = x, torch.tanh(super().forward(x)) * 0.5, turn
             if (x - before).abs().max() < 0.1:
                 break
@@ -42,9 +42,13 @@ class UntilItRests(nn.Linear):
 class Numbered(nn.GRUCell):
     """A counter beside the steps of a sequence."""
 
+    def __init__(self, first, step):
+        super().__init__(4, 4)
+        self.first, self.step = first, step
+
     def forward(self, x):
         h, out = x.new_zeros(x.size(0), 4), []
-        for number, step in zip(itertools.count(3, 2), x.unbind(1), strict=False):
+        for number, step in zip(itertools.count(self.first, self.step), x.unbind(1), strict=False):
             h = super().forward(step, h) / number
             out.append(h * number)
         return torch.stack(out, 1)
@@ -85,11 +89,12 @@ class Growing(nn.Module):
     [
         (LayersByName, (2, 4), [(5, 4), (1, 4)]),
         (lambda: UntilItRests(4, 4), (2, 4), [(5, 4), (1, 4)]),
-        (lambda: Numbered(4, 4), (2, 5, 4), [(3, 9, 4), (1, 1, 4)]),
+        (lambda: Numbered(3, 2), (2, 5, 4), [(3, 9, 4), (1, 1, 4)]),
+        (lambda: Numbered(-3, -2), (2, 5, 4), [(3, 9, 4), (1, 1, 4)]),
         (lambda: Alternating(4, 4), (2, 5, 4), [(3, 5, 4), (1, 5, 4)]),
         (Growing, (2, 4), [(5, 4), (1, 4)]),
     ],
-    ids=["layers by name", "until it rests", "numbered", "alternating", "growing"],
+    ids=["layers by name", "until it rests", "numbered", "numbered downwards", "alternating", "growing"],
 )
 def test_a_loop_ends_where_its_code_leaves_it(make, shape, others):
     module = make().eval()
