@@ -18,7 +18,7 @@ from entrepot.exporters.torch.capture.extremes import extreme_of_sizes
 from entrepot.exporters.torch.capture.numpy_arrays import following
 from entrepot.exporters.torch.rewriting import combining, truths
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_attribute
-from entrepot.exporters.torch.rewriting.environment import expression
+from entrepot.exporters.torch.rewriting.environment import expression, hint
 from entrepot.exporters.torch.rewriting.links import whole
 from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Stacked, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.logarithms import logarithm
@@ -277,6 +277,15 @@ def _split(plain: Any, tensor: torch.Tensor, size: Any, dim: int = 0) -> Any:
     return torch.split(tensor, size, dim)
 
 
+def _chunk(plain: Any, tensor: torch.Tensor, chunks: Any, dim: int = 0) -> Any:
+    """A list, unless the number of pieces varies, as it does where the sample has fewer than asked for."""
+    length: Any = tensor.shape[dim]
+    size = (length + chunks - 1) // chunks
+    if _varies(chunks) or (_varies(length) and hint(-(-length // size)) not in (chunks, None)):
+        return _split(plain, tensor, size, dim)
+    return torch.chunk(tensor, chunks, dim)
+
+
 def _tolist(plain: Any, tensor: torch.Tensor) -> Any:
     if tensor.dim() == 0:
         return truths.item(tensor.item, tensor)
@@ -373,6 +382,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.minimum: functools.partial(_extreme, torch.sym_min),
     torch.unbind: _unbind,
     torch.split: _split,
+    torch.chunk: _chunk,
     torch.stack: _stack,
     torch.cat: _cat,
     torch.concat: _cat,
@@ -389,6 +399,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     **truths.METHODS,
     "unbind": _unbind_method,
     "split": _split,
+    "chunk": _chunk,
     "tolist": _tolist,
     "new_tensor": _new_tensor,
 }
