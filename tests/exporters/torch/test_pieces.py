@@ -67,6 +67,16 @@ class Chunks(nn.Module):
         return torch.cat([part - part.mean(0) for part in x.chunk(int(np.ceil(x.shape[0] / 4)))])
 
 
+class Named(nn.Module):
+    """Says the arguments' names, which differ between functions and methods."""
+
+    def forward(self, x):
+        first = [part.cumsum(0) for part in torch.split(tensor=x, split_size_or_sections=4, dim=0)]
+        other = [part.cumsum(0) for part in x.split(split_size=3)]
+        rows = torch.stack([row.softmax(0) for row in torch.unbind(input=x, dim=0)])
+        return torch.cat(first) + torch.cat(other) + rows + torch.cat(torch.chunk(input=x, chunks=2))
+
+
 class FewerChunks(nn.Module):
     """More chunks are asked for than the sample has rows."""
 
@@ -88,7 +98,7 @@ class Blocks(nn.Module):
         return torch.cat(found) + x.sum()
 
 
-PIECES = [Appended(), Listed(), After(), While(), Windows(), Chunks(), FewerChunks(), Blocks()]
+PIECES = [Appended(), Listed(), After(), While(), Windows(), Chunks(), Named(), FewerChunks(), Blocks()]
 
 
 @pytest.mark.parametrize("module", PIECES, ids=lambda m: type(m).__name__)
