@@ -127,7 +127,7 @@ def _called(kinds: frozenset[type]) -> Iterator[FunctionType]:
         for name, value in vars(kind).items():
             methods[name].append(value)
     seen: set[FunctionType] = set()  # what a decorator makes has one code
-    left = [*methods["forward"]]
+    left = [*methods["forward"], *methods["__call__"]]
     while left:
         function = left.pop()
         if isinstance(function, MethodType | staticmethod | classmethod):

@@ -243,14 +243,20 @@ def _check(
         mine = [symbol for symbol in free if symbol in condition.free_symbols]
         if not mine or _holds(condition, mine, notes.sizes):
             continue
-        if turns is None or mine != [turn] or not turns.make(condition, turn, symbols):
+        lengths, tried = [symbol for symbol in mine if symbol != turn], _values(condition, mine, notes.sizes)
+        each = [condition.xreplace(dict.fromkeys(lengths, sympy.Integer(value))) for value in tried]
+        if turns is None or turn not in mine or not all(turns.make(one, turn, symbols) for one in each):
             raise NotFollowedError(f"{flow.line}: what is done there needs {condition}")
 
 
 def _holds(condition: Any, mine: Sequence[Any], sizes: Mapping[Any, int]) -> bool:
-    """Whether a condition holds for numbers that are not known before; 0 and 1 are tried by every run, not here."""
+    """Whether a condition holds for numbers that are not known before."""
     others = {symbol: sizes.get(symbol, 2) for symbol in condition.free_symbols if symbol not in mine}
-    most = min([*others.values(), 40])
-    return all(
-        value_of(condition, {**others, **dict.fromkeys(mine, value)}) is not False for value in range(2, max(most, 3))
-    )
+    values = _values(condition, mine, sizes)
+    return all(value_of(condition, {**others, **dict.fromkeys(mine, value)}) is not False for value in values)
+
+
+def _values(condition: Any, mine: Sequence[Any], sizes: Mapping[Any, int]) -> range:
+    """Those that such numbers are tried at; 0 and 1 are tried by every run, not here."""
+    others = [sizes.get(symbol, 2) for symbol in condition.free_symbols if symbol not in mine]
+    return range(2, max(min([*others, 40]), 3))

@@ -19,7 +19,7 @@ from entrepot.exporters.torch.capture.numpy_arrays import following
 from entrepot.exporters.torch.rewriting import combining, truths
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_attribute
 from entrepot.exporters.torch.rewriting.endless import counted, ends, limited
-from entrepot.exporters.torch.rewriting.environment import expression
+from entrepot.exporters.torch.rewriting.environment import expression, hint
 from entrepot.exporters.torch.rewriting.links import whole
 from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Stacked, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.logarithms import logarithm
@@ -52,7 +52,7 @@ def callee(function: Any) -> Any:
     if isinstance(function, _REMEMBERING):  # a size that varies is no key
         function = function.__wrapped__
     if isinstance(function, types.BuiltinMethodType | types.MethodType) and isinstance(
-        function.__self__, torch.Tensor | torch.SymInt
+        function.__self__, torch.Tensor | torch.SymInt | torch.Size
     ):
         return _method(function)
     if isinstance(function, types.MethodType) and function.__func__ is _APPLY:
@@ -79,7 +79,9 @@ def _other(function: Any) -> Any:
 
 
 def _method(function: Any) -> Any:
-    """A method of a tensor or a size."""
+    """A method of a tensor, of a size, or of all sizes of a tensor."""
+    if isinstance(function.__self__, torch.Size):
+        return functools.partial(_prod, math.prod, function.__self__) if function.__name__ == "numel" else function
     if isinstance(function.__self__, torch.SymInt):
         return functools.partial(_bit_length, function) if function.__name__ == "bit_length" else function
     method = _METHODS.get(function.__name__)
@@ -270,20 +272,34 @@ def _sum(plain: Any, values: Any, start: Any = 0) -> Any:
     return plain(values, start) if made is None else made.stacked().sum(0) + start
 
 
-def _unbind(plain: Any, tensor: torch.Tensor, dim: int = 0) -> Any:
-    return Rows(tensor, dim % tensor.dim()) if _varies(tensor.shape[dim]) else plain(tensor, dim)
+def _unbind(plain: Any, input: torch.Tensor, dim: int = 0) -> Any:
+    return Rows(input, dim % input.dim()) if _varies(input.shape[dim]) else plain(input, dim)
 
 
 def _unbind_method(plain: Any, tensor: torch.Tensor, dim: int = 0) -> Any:
     return _unbind(torch.unbind, tensor, dim)
 
 
-def _split(plain: Any, tensor: torch.Tensor, size: Any, dim: int = 0) -> Any:
+def _split(plain: Any, tensor: torch.Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
+    size = split_size_or_sections
     if isinstance(size, int | torch.SymInt) and (_varies(tensor.shape[dim]) or _varies(size)):
         return Pieces(tensor, size, dim % tensor.dim())
     if isinstance(size, Numbers) and size.tensor.dim() == 1:
         return Sections(tensor, size.tensor, dim % tensor.dim())
     return torch.split(tensor, size, dim)
+
+
+def _split_method(plain: Any, tensor: torch.Tensor, split_size: Any, dim: int = 0) -> Any:
+    return _split(torch.split, tensor, split_size, dim)
+
+
+def _chunk(plain: Any, input: torch.Tensor, chunks: Any, dim: int = 0) -> Any:
+    """A list, unless the number of pieces varies, as it does where the sample has fewer than asked for."""
+    length: Any = input.shape[dim]
+    size = (length + chunks - 1) // chunks
+    if _varies(chunks) or (_varies(length) and hint(-(-length // size)) not in (chunks, None)):
+        return _split(torch.split, input, size, dim)
+    return torch.chunk(input, chunks, dim)
 
 
 def _tolist(plain: Any, tensor: torch.Tensor) -> Any:
@@ -382,6 +398,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.minimum: functools.partial(_extreme, torch.sym_min),
     torch.unbind: _unbind,
     torch.split: _split,
+    torch.chunk: _chunk,
     torch.stack: _stack,
     torch.cat: _cat,
     torch.concat: _cat,
@@ -397,7 +414,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
 _METHODS: dict[str, Callable[..., Any]] = {
     **truths.METHODS,
     "unbind": _unbind_method,
-    "split": _split,
+    "split": _split_method,
+    "chunk": _chunk,
     "tolist": _tolist,
     "new_tensor": _new_tensor,
 }

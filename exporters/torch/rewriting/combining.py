@@ -148,13 +148,15 @@ def _pairwise(plain: Any, values: Any) -> Any:
 
 def transposed(plain: Any, rows: Any, **how: Any) -> Any:
     """``zip(*rows)``."""
+    from entrepot.exporters.torch.rewriting.calls import callee
+
     rows = whole(rows)
     if isinstance(rows, Choices) and isinstance(rows.whole, Span):
         rows = rows.columns()
     if isinstance(rows, Columns):
         pairs = zip(rows.columns, rows.numbers, strict=True)
         return [Numbers(column) if number else Rows(column) for column, number in pairs]
-    return plain(*rows, **how)
+    return callee(plain)(*rows, **how)
 
 
 def _number(count: Callable[[Any, int], Any], plain: Any, size: Any, chosen: Any) -> Any:

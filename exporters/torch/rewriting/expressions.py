@@ -146,6 +146,13 @@ class Expressions(ast.NodeTransformer):
         pieces = [item.value if isinstance(item, ast.Starred) else ast.List([item], ast.Load()) for item in node.elts]
         return ast.copy_location(_step("spread", *pieces), node)
 
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        """``*(f(x) for x in xs)``, which takes all of them."""
+        match node.value:
+            case ast.GeneratorExp(element, generators):
+                node.value = ast.copy_location(ast.ListComp(element, generators), node.value)
+        return self.generic_visit(node)
+
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         """A lambda keeps its form."""
         return node

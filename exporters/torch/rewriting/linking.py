@@ -111,5 +111,11 @@ def _cells(function: types.FunctionType) -> Iterator[tuple[types.CellType, Any]]
 
 def _is_open(kind: Kind, value: Any) -> bool:
     if kind.name not in ("object", "dataclass"):
-        return len(value) <= _LONGEST
+        return _length(value) <= _LONGEST
     return hasattr(value, "__dict__") and type(value).__module__.partition(".")[0] not in _CLOSED
+
+
+def _length(container: Any) -> int:
+    """How many items there are; users' tuples may count something else, or refuse to."""
+    kind = next((kind for kind in (tuple, list) if isinstance(container, kind)), type(container))
+    return kind.__len__(container)

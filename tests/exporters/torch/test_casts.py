@@ -62,6 +62,16 @@ class Part(nn.Module):
         return x.reshape(len(x), 3, by).mean(1)
 
 
+class Called(nn.Module):
+    """Prepares its argument before ``forward`` is called."""
+
+    def __call__(self, x):
+        return super().__call__(x.reshape(x.shape[0], 3, int(x.shape[1]) // 3))
+
+    def forward(self, x):
+        return x.sum(1)
+
+
 class Typed(nn.Module):
     """Asks for the class itself, which is left alone here."""
 
@@ -78,7 +88,7 @@ class Behind(nn.Module):
         return (self.inner(*tensors),)
 
 
-@pytest.mark.parametrize("module", [Halves(), Scaled(), Decorated()])
+@pytest.mark.parametrize("module", [Halves(), Scaled(), Decorated(), Called()])
 def test_sizes_stay_sizes_in_one_capture(module):
     dims = {(0, 0): torch.export.Dim.AUTO, (0, 1): torch.export.Dim.AUTO}
     program = blame.export_flat(Behind(module).eval(), [torch.randn(5, 6)], dims)

@@ -92,3 +92,16 @@ def test_what_holds_no_parts_is_the_same_in_a_copy():
     module.table = table = {"sizes": [1, 2], "weights": torch.ones(2), "self": None}
     table["self"] = [torch.nn.Linear(2, 2)]
     assert rewritten_copy(module).table is table
+
+
+class Uncounted(tuple[int, ...]):
+    """Its makers found ``len`` ambiguous."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+
+def test_tuples_that_do_not_tell_their_length_are_held():
+    module = HELD["a helper"]
+    module.kinds = kinds = Uncounted((1, 2))
+    assert rewritten_copy(module).kinds is kinds

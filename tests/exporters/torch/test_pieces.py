@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -58,7 +60,45 @@ class Windows(nn.Module):
         return torch.cat(found)
 
 
-PIECES = [Appended(), Listed(), After(), While(), Windows()]
+class Chunks(nn.Module):
+    """As normalisations over virtual batches have them: how many chunks there are depends on the size."""
+
+    def forward(self, x):
+        return torch.cat([part - part.mean(0) for part in x.chunk(int(np.ceil(x.shape[0] / 4)))])
+
+
+class Named(nn.Module):
+    """Says the arguments' names, which differ between functions and methods."""
+
+    def forward(self, x):
+        first = [part.cumsum(0) for part in torch.split(tensor=x, split_size_or_sections=4, dim=0)]
+        other = [part.cumsum(0) for part in x.split(split_size=3)]
+        rows = torch.stack([row.softmax(0) for row in torch.unbind(input=x, dim=0)])
+        return torch.cat(first) + torch.cat(other) + rows + torch.cat(torch.chunk(input=x, chunks=2))
+
+
+class FewerChunks(nn.Module):
+    """More chunks are asked for than the sample has rows."""
+
+    def forward(self, x):
+        found = []
+        for part, other in zip(*(each.chunk(11, dim=0) for each in (x, x.exp())), strict=True):
+            found.append(part.cumsum(0) * other)
+        return torch.cat(found)
+
+
+class Blocks(nn.Module):
+    """The last of the blocks that a list is filled with is lower, and how low is a formula."""
+
+    def forward(self, x):
+        count = math.ceil(x.shape[0] / 4)
+        found = []
+        for i in range(count):
+            found.append(torch.ones(min(4, x.shape[0] - i * 4), count) * i)
+        return torch.cat(found) + x.sum()
+
+
+PIECES = [Appended(), Listed(), After(), While(), Windows(), Chunks(), Named(), FewerChunks(), Blocks()]
 
 
 @pytest.mark.parametrize("module", PIECES, ids=lambda m: type(m).__name__)

@@ -38,6 +38,19 @@ def test_what_counts_a_length_leaves_it_dynamic():
     assert model.inputs[0].shape == ("batch", "x_dim1")
 
 
+class Numbering(nn.Module):
+    def forward(self, x):
+        return x if x.shape.numel() == 0 else x.reshape(x.size(0), x.shape[1:].numel()) / x.size().numel()
+
+
+def test_a_shape_says_how_many_elements_there_are():
+    model = ep.export(Numbering(), torch.randn(4, 2, 3), progress=False)
+    assert all(isinstance(size, str) for size in model.inputs[0].shape)
+    x = torch.randn(5, 4, 7)
+    (found,) = ep.Session(model).run({model.inputs[0].name: x.numpy()}).values()
+    np.testing.assert_allclose(found, Numbering()(x).numpy(), rtol=1e-6)
+
+
 def test_height_and_width_of_what_is_warped_are_dynamic():
     model = ep.export(Warp(), (torch.randn(2, 3, 5, 6), torch.randn(2, 2, 3)))
     assert all(isinstance(size, str) for size in model.inputs[0].shape)
