@@ -38,7 +38,12 @@ from entrepot.exporters.notes import (
     weight_notes,
 )
 from entrepot.exporters.options import Judging, Options
-from entrepot.exporters.proof.beginnings import begin_at, begin_where_agreeing, computes_numbers
+from entrepot.exporters.proof.beginnings import (
+    begin_apart,
+    begin_at,
+    begin_where_agreeing,
+    computes_numbers,
+)
 from entrepot.exporters.proof.prove import BRANCH, agrees, unequal
 from entrepot.exporters.proof.side_by_side import agrees_at, compare
 from entrepot.exporters.size_checks import check_conditions, state_conditions
@@ -333,6 +338,10 @@ class _Export:
             guilty = [group for group in free if group.symbol in failed] or free[-1:]  # only together: give up one
         if self._kept(model, groups, guilty, report):
             return groups
+        if not at_sample and (late := begin_apart([group for group in free if self._given(group)], report, 1)):
+            guilty = [group for group in guilty if group not in late]
+            if not guilty:
+                return groups
         if at_sample and not free:
             self._refuted.add(self.source.way)
         if not guilty or any(group.required for group in guilty):

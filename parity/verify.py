@@ -72,6 +72,7 @@ def verify(
     scales = scales_of([answer for answer in tame if not isinstance(answer, SourceRefusal)])
     rows = [[_refused(case, answer, at)] for at, (case, answer) in enumerate(zip(cases, answers, strict=True))]
     judge = Judge(source, model, tolerance, scales)
+    others = [row for row, case in zip(rows, cases, strict=True) if not case.own]
     sparing = providers is None and names == ("cpu", "onnxruntime") and is_large(model)
     for name in reversed(names) if sparing else names:
         chosen = few(cases, answers, rows) if sparing and name == "cpu" else range(len(cases))
@@ -81,7 +82,7 @@ def verify(
             continue
         for at in chosen:
             case, answer = cases[at], answers[at]
-            if not isinstance(answer, SourceRefusal) and not (case.own and (name != "cpu" or _speak_against(rows))):
+            if not isinstance(answer, SourceRefusal) and not (case.own and (name != "cpu" or _speak_against(others))):
                 tell(f"verifying on {name}: {case.label}")
                 run = runner.run(case, answer)
                 rows[at].append(run)

@@ -25,6 +25,16 @@ def begin_at(groups: Sequence[Group], report: Report, least: int) -> list[Group]
     return found
 
 
+def begin_apart(groups: Sequence[Group], report: Report, least: int) -> list[Group]:
+    """Let groups begin at a size that fail by themselves at smaller ones alone, whatever others do; returns them."""
+    failed = _failed(report)
+    late = [group for group in groups if group.asked[0] < least]
+    found = [group for group in late if max(failed.get(group.symbol, ()), default=least) < least]
+    for group in found:
+        group.asked = least, group.asked[1]
+    return found
+
+
 def begin_where_agreeing(
     groups: Sequence[Group], report: Report, present: Callable[[Group], int], agrees: Callable[[Group, int], bool]
 ) -> list[Group]:

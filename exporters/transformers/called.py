@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import itertools
 from collections.abc import Mapping
@@ -13,6 +14,9 @@ import torch
 from entrepot.exporters.transformers.roles import Roles
 from entrepot.exporters.transformers.upstream import FLAGS, is_pretrained
 from entrepot.ir.errors import InputError
+
+_MOST_DOUBLED = 1 << 28
+"""Parameters up to this number are copied as doubles."""
 
 
 @dataclass
@@ -61,6 +65,14 @@ class Called:
     def _is_spread(self) -> bool:
         parameter = inspect.signature(self.model.forward).parameters.get(str(self.roles.cache))
         return parameter is not None and parameter.kind is parameter.VAR_POSITIONAL
+
+    def doubled(self) -> Called | None:
+        """A copy in double precision, in which rounding decides nothing; ``None`` if the module is too large."""
+        if sum(parameter.numel() for parameter in self.whole.parameters()) > _MOST_DOUBLED:
+            return None
+        twin = copy.deepcopy(self)
+        twin.whole.double()
+        return twin
 
     def with_cache(self, cache: Any) -> dict[str, Any]:
         """A cache as arguments."""

@@ -24,6 +24,7 @@ from entrepot.exporters.transformers.precision import Precision, check_close, na
 from entrepot.exporters.transformers.roles import Roles, Task
 from entrepot.exporters.transformers.samples import roomy, sample_of
 from entrepot.exporters.transformers.signature import generates, roles_of
+from entrepot.exporters.transformers.stepwise import check_steps
 from entrepot.exporters.transformers.tensor_scatter import with_tensor_scatter
 from entrepot.exporters.transformers.trials import Trials
 from entrepot.exporters.transformers.two_parts import called_in_steps
@@ -198,6 +199,7 @@ def _decoder(trials: Trials, wishes: Wishes, options: Options) -> Package:
         form = growing
         try:
             form = forms.fixed(growing, wishes.capacity) if wishes.capacity else growing
+            check_steps(trials, form)
             building = Building(trials, form, options, why=first, encoders=encoders)
             graphs = building.graphs()
             package = _packed(building, graphs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +22,6 @@ from entrepot.runtime.generation.package import Package
 from entrepot.runtime.providers.onnxruntime.weights import passing
 
 NEW_TOKENS = 8
-_MOST_DOUBLED = 1 << 28
-"""Parameters up to this number are copied as doubles, to see whether rounding alone changes the tokens."""
 
 
 @dataclass(frozen=True)
@@ -189,13 +186,12 @@ class _Judge:
 
     def _doubled(self, given: Mapping[str, torch.Tensor], asked: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
         """What the model generates in double precision; ``None`` if it is too large, or has an operator without it."""
-        model = self.building.trials.called.whole
-        if sum(parameter.numel() for parameter in model.parameters()) > _MOST_DOUBLED:
+        twin = self.building.trials.called.doubled()
+        if twin is None:
             return None
-        twin = copy.deepcopy(model).double()
         inputs = {name: value.double() if value.is_floating_point() else value for name, value in given.items()}
         try:
-            return generated(twin, inputs, asked)
+            return generated(twin.whole, inputs, asked)
         except MODEL_ERRORS:
             return None
 

@@ -27,7 +27,10 @@ _LAYERS = re.compile(
 )
 _STAGES = re.compile(
     r"depths$|stage_num_blocks|numb_of_layers|layers_block|num_block_repeats|blocks_per_stage|layers_per_stage"
+    r"|^block_sizes$"
 )
+_KINDS_OF_LAYERS = re.compile("^layers_block_type$")
+"""What each layer is, where nothing else says how many there are."""
 _EXPERTS = re.compile(r"^(n_routed_experts|num_experts|num_local_experts|moe_num_experts|n_experts)$")
 _CHOSEN = re.compile(
     r"experts_per_tok|experts_per_token|topk_group|^n_group$|^moe_k$|num_selected_experts|^moe_top_?k$|^top_k_experts$"
@@ -65,11 +68,17 @@ def _shrunk(config: dict[str, Any], divisor: int, layers: int, tokens: dict[int,
         elif isinstance(value, dict):
             small[key] = _backbone(value) or _shrunk(value, divisor, layers, tokens)
         else:
-            by_layer = isinstance(value, list | tuple) and len(value) in counts
-            small[key] = _value(key, value[:layers] if by_layer else value, divisor, layers, tokens)
+            small[key] = _value(key, _fewer(key, value, counts, layers), divisor, layers, tokens)
     _fewer_heads(config, small)
     _stages(config, small)
     return _image(small)
+
+
+def _fewer(key: str, value: Any, counts: set[Any], layers: int) -> Any:
+    """A list of what each layer has, for as many layers as are left, or for one of each kind."""
+    if isinstance(value, list) and _KINDS_OF_LAYERS.search(key):
+        return list(dict.fromkeys(value))
+    return value[:layers] if isinstance(value, list | tuple) and len(value) in counts else value
 
 
 def _stages(config: dict[str, Any], small: dict[str, Any]) -> None:

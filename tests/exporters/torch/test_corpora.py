@@ -127,6 +127,12 @@ def test_shrinking_keeps_what_is_equal_or_a_multiple():
     assert small["vision_config"]["image_size"] % small["vision_config"]["patch_size"] == 0
 
 
+def test_shrinking_leaves_one_layer_of_each_kind_where_nothing_says_how_many_there_are():
+    large = {"layers_block_type": ["linear", "moe", "linear", "full", "moe", "linear"], "block_sizes": [4, 4, 4]}
+    small = shrunk(large, divisor=16, layers=2)
+    assert small == {"layers_block_type": ["linear", "moe", "full"], "block_sizes": [2, 2, 2]}
+
+
 def test_shrinking_keeps_heads_and_periods_possible_and_leaves_no_foreign_backbone():
     large = {
         "vision_config": {"hidden_size": 1152, "num_attention_heads": 16, "num_key_value_heads": 16},
