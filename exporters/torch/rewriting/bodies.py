@@ -30,11 +30,14 @@ class BodyModule(torch.nn.Module):
         body: What it does.
         module: What has the weights.
         equal: Axes that have one size outside.
+        turned: Whether the first number is that of a turn, which is not negative.
     """
 
-    def __init__(self, body: Body, module: torch.nn.Module, equal: Sequence[Sequence[tuple[int, int]]] = ()) -> None:
+    def __init__(
+        self, body: Body, module: torch.nn.Module, equal: Sequence[Sequence[tuple[int, int]]] = (), turned: bool = False
+    ) -> None:
         super().__init__()
-        self._equal = equal
+        self._equal, self._turned = equal, turned
         self.module = module
         self._run = body.run
         self._count = len(body.tensors)
@@ -46,6 +49,8 @@ class BodyModule(torch.nn.Module):
             for other, axis in others:
                 torch._check(tensors[other].shape[axis] == tensors[first].shape[at])  # noqa: SLF001 - documented
         sizes = [carrier.shape[0] for carrier in tensors[self._count :]]
+        if self._turned:
+            torch._check(sizes[0] >= self._shifts[0])  # noqa: SLF001 - documented
         ints = [size - shift if shift else size for size, shift in zip(sizes, self._shifts, strict=False)]
         return tuple(self._run(tensors[: self._count], ints))
 
@@ -126,18 +131,24 @@ def capture_body(
     shapes = shapes or [([2], torch.float32)]  # torch.export takes no function without inputs
     tensors = [torch.zeros(shape, dtype=dtype) for shape, dtype in shapes]
     equal = _equal({key: size for key, size in keys.items() if key[0] not in body.shifts})
-    program = _captured(body, module, equal, tensors, dims)
+    program = _captured(body, module, equal, tensors, dims, turned=flow.trips)
     _check(program, keys, flow, _Turns.of(flow, body, known))
     return program
 
 
 def _captured(
-    body: Body, module: torch.nn.Module, equal: Sequence[Sequence[tuple[int, int]]], tensors: Any, dims: Any
+    body: Body,
+    module: torch.nn.Module,
+    equal: Sequence[Sequence[tuple[int, int]]],
+    tensors: Any,
+    dims: Any,
+    *,
+    turned: bool,
 ) -> torch.export.ExportedProgram:
     """The program of a body, beside as few weights as possible: torch spends milliseconds on each, used or not."""
 
     def capture(part: torch.nn.Module) -> torch.export.ExportedProgram:
-        wrapper = BodyModule(body, part, equal)
+        wrapper = BodyModule(body, part, equal, turned)
         wrapper.training = False
         return export_flat(wrapper, tensors, dims)
 

@@ -311,7 +311,7 @@ def _tolist(plain: Any, tensor: torch.Tensor) -> Any:
 
 
 def _stack(plain: Any, tensors: Any, dim: int = 0, **how: Any) -> Any:
-    made = _made(tensors)
+    made = tensors if isinstance(tensors, Lengthened) else _made(tensors)
     return plain(tensors, dim, **how) if made is None else made.stacked().movedim(0, dim)
 
 

@@ -66,6 +66,12 @@ def hint(size: Any) -> Any:
     return size
 
 
+def is_private(size: Any) -> bool:
+    """Whether it means something in a run aside only."""
+    own = _PRIVATE.get(size.node.shape_env, ()) if isinstance(size, torch.SymInt) else ()
+    return any(symbol in own for symbol in expression(size).free_symbols)
+
+
 def known(condition: Any) -> bool | None:
     """Whether a condition on sizes always holds, or never; ``None`` where it depends on them."""
     if not isinstance(condition, torch.SymBool):

@@ -8,11 +8,13 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.rewriting.environment import is_private
 from entrepot.exporters.torch.rewriting.lists import (
     Columns,
     Grown,
     Leading,
     Lengthened,
+    Like,
     Piled,
     Stacked,
     Tracked,
@@ -63,7 +65,14 @@ def whole(items: Any) -> Any:
     return items.grown() if isinstance(items, Piled) else items
 
 
-def uneven(found: Any, like: torch.Tensor, axes: Sequence[int]) -> UnlikeError:
+def _outermost(found: Any) -> Any:
+    """The list outside of all blocks that this one is a copy of."""
+    while isinstance(found, Tracked) and found.origin is not None:
+        found = found.origin
+    return found
+
+
+def uneven(found: Any, like: torch.Tensor | Like, axes: Sequence[int]) -> UnlikeError:
     """A list is given items whose sizes differ from one time to the next: they are put together at once.
 
     Args:
@@ -71,18 +80,17 @@ def uneven(found: Any, like: torch.Tensor, axes: Sequence[int]) -> UnlikeError:
         like: An item.
         axes: Those whose sizes differ.
     """
-    message = "what a list is given changes its size from one time to the next"
-    items = list(list.__iter__(found)) if isinstance(found, list) else None
-    if items is None or len(axes) > 1 or not all(isinstance(item, torch.Tensor) for item in items):
+    message, origin = "what a list is given changes its size from one time to the next", _outermost(found)
+    items = list(list.__iter__(origin)) if isinstance(origin, list) else None
+    if items is None or not all(isinstance(item, torch.Tensor) for item in items):
         return UnlikeError(message)
-    return ListError(message, found, functools.partial(Lengthened.of, items, like, axes[0]))
+    axes = axes if origin is found else _differing(like, axes)
+    return ListError(message, origin, functools.partial(Lengthened.of, items, like, axes))
 
 
-def _outermost(found: Any) -> Any:
-    """The list outside of all blocks that this one is a copy of."""
-    while isinstance(found, Tracked) and found.origin is not None:
-        found = found.origin
-    return found
+def _differing(like: torch.Tensor | Like, axes: Sequence[int]) -> Sequence[int]:
+    """Axes whose sizes differ from one time to the next in an inner loop, and those in loops around it."""
+    return [*axes, *(at for at, size in enumerate(like.shape) if at not in axes and is_private(size))]
 
 
 def by_turns(found: Any, like: torch.Tensor) -> UnlikeError:
@@ -125,7 +133,7 @@ def lopsided(found: Any, like: torch.Tensor, *, uneven: bool, numbers: bool = Fa
 
     def form(items: Any) -> Any:
         items = list(list.__iter__(items))
-        return Lengthened.of(items, like, 0) if uneven else Piled.of(items, like, numbers=numbers)
+        return Lengthened.of(items, like, [0]) if uneven else Piled.of(items, like, numbers=numbers)
 
     origin = _outermost(found)
     if not isinstance(origin, list):
@@ -161,6 +169,8 @@ class Links:
                 self.kept.append((one, other))
             case Fork(list()), Fork(Columns()):
                 self._table(before, after)
+            case Fork(list()), Fork(Lengthened() as pieces):
+                raise uneven(before.model, like := pieces.piece(), _differing(like, pieces.axes))
             case Fork(model), Fork() if isinstance(model, list | Grown) and len(after.parts) > len(before.parts):
                 self._list(before, after)
             case Fork(), Fork() if _alike(before, after):

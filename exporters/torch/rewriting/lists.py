@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 
@@ -90,6 +91,10 @@ class Growing(Parted):
         for item in items:
             self.append(item)
 
+    def __iter__(self) -> Iterator[Any]:
+        """Python would go through a list without end, since nothing says that an item is not there."""
+        raise TypeError("a list that grows in a loop is gone through in it")
+
     def __iadd__(self, items: Iterable[Any]) -> Self:
         self.extend(items)
         return self
@@ -157,17 +162,26 @@ class Leading(Trailing):
         self.last, self.count = item, self.count + 1
 
 
+class Like(NamedTuple):
+    """What an item is like whose sizes may mean nothing where they are asked for."""
+
+    shape: Sequence[Any]
+    dtype: torch.dtype
+
+
 class Lengthened(Growing):
     """A list that is given pieces of different sizes in a loop, as one tensor.
 
     Args:
-        tensor: What it holds so far.
-        sizes: Those of the pieces.
-        axis: Where the sizes differ.
+        tensor: What it holds so far, along one axis, in the place of the first of those below, that stands for all.
+        sizes: Those of the pieces, a row each.
+        axes: Along which pieces differ; numbers that are apart along the last of them are nearest.
     """
 
-    def __init__(self, tensor: torch.Tensor, sizes: torch.Tensor, axis: int) -> None:
-        self.tensor, self.sizes, self.axis = tensor, sizes, axis
+    def __init__(self, tensor: torch.Tensor, sizes: torch.Tensor, axes: Sequence[int]) -> None:
+        self.tensor, self.sizes, self.axes = tensor, sizes, axes
+        self._place = axes[0] - sum(axis < axes[0] for axis in axes)
+        self._together = [*range(self._place, self._place + len(axes))]
 
     @property
     def count(self) -> Any:
@@ -175,35 +189,77 @@ class Lengthened(Growing):
         return self.sizes.shape[0]
 
     @classmethod
-    def of(cls, items: Sequence[torch.Tensor], like: torch.Tensor, axis: int) -> Lengthened:
+    def of(cls, items: Sequence[torch.Tensor], like: torch.Tensor | Like, axes: Sequence[int]) -> Lengthened:
         """With what a list holds before the loop, and one of the pieces to come."""
-        sizes = [0 if at == axis else size for at, size in enumerate(like.shape)]
-        made = cls(torch.empty(sizes, dtype=like.dtype), torch.empty(0, dtype=torch.int64), axis)
+        shape = [0 if at == axes[0] else size for at, size in enumerate(like.shape) if at not in axes[1:]]
+        made = cls(torch.empty(shape, dtype=like.dtype), torch.empty(0, len(axes), dtype=torch.int64), axes)
         made.extend(items)
         return made
+
+    def piece(self) -> Like:
+        """What one of the pieces is like."""
+        shape = [size for at, size in enumerate(self.tensor.shape) if at != self._place]
+        for axis in sorted(self.axes):
+            shape.insert(axis, 1)
+        return Like(shape, self.tensor.dtype)
 
     def parts(self) -> Sequence[Any]:
         return self.tensor, self.sizes
 
     def joined(self, parts: Sequence[Any]) -> Lengthened:
-        return Lengthened(parts[0], parts[1], self.axis)
+        return Lengthened(parts[0], parts[1], self.axes)
 
     def append(self, item: torch.Tensor) -> None:
-        self.tensor = torch.cat([self.tensor, item], self.axis)
-        self.sizes = torch.cat([self.sizes, as_tensor(item.shape[self.axis]).reshape(1)])
+        sizes = torch.stack([as_tensor(item.shape[axis]) for axis in self.axes])
+        self._join(item.movedim([*self.axes], self._together), sizes.unsqueeze(0))
+
+    def extend(self, items: Any) -> None:
+        if isinstance(items, Lengthened) and [*items.axes] == [*self.axes[: len(items.axes)]]:
+            self._join(*self._laid_out(items))
+        else:
+            super().extend(items)
+
+    def _laid_out(self, pieces: Lengthened) -> tuple[torch.Tensor, torch.Tensor]:
+        """What a loop in the body has made, whose pieces may be of one size where those of several turns are not."""
+        others = self.axes[len(pieces.axes) :]
+        places = [axis - sum(each < axis for each in pieces.axes[1:]) for axis in others]
+        tensor = pieces.tensor.movedim([pieces._place, *places], self._together[: 1 + len(others)])
+        alike = [as_tensor(pieces.tensor.shape[place]).expand(pieces.count, 1) for place in places]
+        return tensor, torch.cat([pieces.sizes, *alike], 1)
+
+    def _join(self, tensor: torch.Tensor, sizes: torch.Tensor) -> None:
+        flat = tensor.flatten(self._place, self._place + tensor.dim() - self.tensor.dim())
+        self.tensor, self.sizes = torch.cat([self.tensor, flat], self._place), torch.cat([self.sizes, sizes])
 
     def __getitem__(self, index: Any) -> Any:
         return self.sections()[index]
 
     def sections(self) -> Sections:
         """The pieces, one by one."""
-        return Sections(self.tensor, self.sizes, self.axis)
+        if len(self.axes) > 1:
+            raise TypeError("pieces whose sizes differ along several axes are gone through")
+        return Sections(self.tensor, self.sizes.reshape(-1), self._place)
+
+    def stacked(self) -> torch.Tensor:
+        """The pieces along a new first axis: torch stacks no others than those of one size."""
+        counted = self._unfolded(self.count).movedim(self._place, 0)
+        return counted.movedim([at + 1 for at in self._together], [axis + 1 for axis in self.axes])
 
     def joined_up(self, axis: int) -> torch.Tensor:
-        """All pieces one after the other."""
-        if axis % self.tensor.dim() != self.axis:
-            raise TypeError("pieces of different sizes are put together along another axis")
-        return self.tensor
+        """All pieces one after the other; torch puts no others together than those of one size along other axes."""
+        axis %= self.tensor.dim() + len(self.axes) - 1
+        if axis not in self.axes:
+            return self.stacked().movedim(0, axis).flatten(axis, axis + 1)
+        if axis != self.axes[0]:
+            raise TypeError("pieces whose sizes differ along several axes are put together along a later one")
+        return self.tensor if len(self.axes) == 1 else self._unfolded().movedim(self._together, [*self.axes])
+
+    def _unfolded(self, *count: Any) -> torch.Tensor:
+        """All there is with all axes, and one for each piece if asked for, where sizes are those of the first piece."""
+        shape, place = [*self.tensor.shape], self._place
+        others = [self.sizes[0, at].item() for at in range(1, len(self.axes))]
+        shape[place : place + 1] = [*count, shape[place] // math.prod([*count, *others]), *others]
+        return self.tensor.reshape(shape)
 
 
 class Piled(Growing):
@@ -257,9 +313,6 @@ class Piled(Growing):
         if isinstance(index, slice):
             return Rows(self.tensor[index])
         return self.tensor[index].item() if self.numbers else self.tensor[index]
-
-    def __iter__(self) -> Iterator[Any]:
-        raise TypeError("a list that grows in a loop is gone through in it")
 
     def grown(self) -> Unfinished:
         """The same as a list that a loop has made."""
@@ -432,11 +485,11 @@ class Grown(Unfinished):
 
 
 def longer(items: Any, more: Any) -> Any:
-    """A list, and what it is given at its end; rows that a loop has made are a table, which takes its place."""
+    """A list, and what it is given at its end; what a loop has made as a whole takes its place."""
     more = more.grown() if isinstance(more, Piled) else more
-    if isinstance(more, Columns) and isinstance(items, list):
+    if isinstance(more, Columns | Lengthened) and isinstance(items, list):
         if list.__len__(items):
-            raise TypeError("a list that holds something is given rows that a loop has made")
+            raise TypeError("a list that holds something is given rows or pieces that a loop has made")
         return more
     items.extend(more)
     return items
