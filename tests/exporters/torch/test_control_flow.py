@@ -179,12 +179,12 @@ class Stacked(nn.Module):
         length, rows = x.shape[0], []
         for i in range(math.ceil(length / step)):
             if width <= length - i * step:
-                rows.append(x[i * step : i * step + width].reshape(-1))
+                rows.insert(i, x[i * step : i * step + width].reshape(-1))
             else:
                 row = x[i * step :].reshape(-1)
                 for _ in range(width - (length - i * step)):
                     row = torch.cat([row, x[-1]])
-                rows.append(row)
+                rows.insert(i, row)
         return torch.stack(rows)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -54,7 +55,21 @@ def rows_of_tiles(x: Tensor) -> Tensor:
     return torch.cat(rows, 2)
 
 
-@pytest.mark.parametrize("function", [stacked, flat, of_products, lower_at_the_end, rows_of_tiles])
+def frames(x: Tensor) -> Tensor:
+    """The last ones are filled up, in a loop of their own."""
+    rows = []
+    for i in range(math.ceil(x.shape[2] / 3)):
+        if x.shape[2] - i * 3 >= 5:
+            rows.append(x[0, 0, i * 3 : i * 3 + 5].reshape(-1))
+        else:
+            row = x[0, 0, i * 3 :].reshape(-1)
+            for _ in range(5 - (x.shape[2] - i * 3)):
+                row = torch.cat([row, x[0, 0, -1]])
+            rows.append(row)
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("function", [stacked, flat, of_products, lower_at_the_end, rows_of_tiles, frames])
 def test_tiles_follow_height_and_width(function):
     model = ep.export(function, torch.randn(2, 3, 8, 12), progress=False)
     assert {"height", "width"} <= {*model.inputs[0].shape} or {"x_dim2", "x_dim3"} <= {*model.inputs[0].shape}
