@@ -49,9 +49,7 @@ def _is_theirs(function: types.FunctionType) -> bool:
 def _written(function: types.FunctionType) -> types.CodeType | None:
     code = function.__code__
     tree = _source(function)
-    if tree is not None and code.co_flags & inspect.CO_GENERATOR and not collected(tree):
-        return None
-    if tree is None or any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Await) for node in ast.walk(tree)):
+    if tree is None or (code.co_flags & inspect.CO_GENERATOR and not collected(tree)):
         return None
     free = [name for name in code.co_freevars if name != STEPS]
     _Unannotated().visit(tree)
@@ -61,7 +59,7 @@ def _written(function: types.FunctionType) -> types.CodeType | None:
         straighten(tree)
     except TooIntricateError:
         return None
-    names = Names.of(tree)
+    names = Names.of(tree, [name for name in free if name != "__class__"])  # which ``super`` asks for
     first = names.parameters[0] if names.parameters else "self"
     tree.body = [*_undefined(names), *Statements(names, first, tree).body(tree.body)]
     tree.decorator_list = []

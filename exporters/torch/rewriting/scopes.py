@@ -17,16 +17,23 @@ class Names:
     Attributes:
         parameters: Those that a call gives values.
         assigned: The others.
+        free: Those of functions around it.
         inner: Those that inner functions and lambdas read, who may be called anywhere.
     """
 
     parameters: tuple[str, ...]
     assigned: tuple[str, ...]
+    free: tuple[str, ...]
     inner: frozenset[str]
 
+    @property
+    def every(self) -> tuple[str, ...]:
+        """All of them."""
+        return *self.parameters, *self.assigned, *self.free
+
     @classmethod
-    def of(cls, function: ast.FunctionDef) -> Names:
-        """Those of a function."""
+    def of(cls, function: ast.FunctionDef, free: Sequence[str] = ()) -> Names:
+        """Those of a function, which reads some of functions around it."""
         arguments = function.args
         given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         given += [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
@@ -36,16 +43,16 @@ class Names:
             finder.visit(statement)
         inner = {name.id for scope in finder.scopes for name in ast.walk(scope) if isinstance(name, ast.Name)}
         assigned = tuple(name for name in finder.found if name not in parameters and name not in finder.elsewhere)
-        return cls(parameters, assigned, frozenset(inner))
+        return cls(parameters, assigned, tuple(free), frozenset(inner))
 
 
 def names_in(body: Sequence[ast.AST], names: Names) -> list[str]:
     """The variables of a function that a block mentions, directly or through inner functions."""
-    known = {*names.parameters, *names.assigned}
+    known = {*names.every}
     found = [node.id for statement in body for node in ast.walk(statement) if isinstance(node, ast.Name)]
     for statement in body:  # flags that a loop sets are not in its own text
         found += [flag for node in ast.walk(statement) if (flag := getattr(node, "flag", ""))]
-    found += [name for name in (*names.parameters, *names.assigned) if name in names.inner]
+    found += [name for name in names.every if name in names.inner]
     return [name for name in dict.fromkeys(found) if name in known]
 
 

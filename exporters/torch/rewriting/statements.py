@@ -203,8 +203,8 @@ class Statements(Expressions):
         return _steps("state", [_load(f"_ep_get_{mark}"), _load(f"_ep_put_{mark}"), names, inner])
 
     def _only_in(self, node: ast.AST, name: str) -> bool:
-        """Whether no other part of the function mentions a variable."""
-        return mentions(node)[name] == self._mentions[name]
+        """Whether no other part of the function mentions a variable, nor one of those around it."""
+        return name not in self._names.free and mentions(node)[name] == self._mentions[name]
 
 
 def undefined() -> ast.expr:
