@@ -45,7 +45,8 @@ class Expressions(ast.NodeTransformer):
         return self.condition(node) if _is_truth(node) else self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        """``a ** b``, ``[a] * n``."""
+        """``a ** b``, ``[a] * n``, ``a + (b > c)``."""
+        node.left, node.right = _as_number(node.left), _as_number(node.right)
         self.generic_visit(node)
         match node:
             case ast.BinOp(left, ast.Pow(), right):
@@ -55,9 +56,11 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        """``a is True``, ``x.shape == y.shape``."""
+        """``a is True``, ``x.shape == y.shape``, ``x.shape[1] in (1, 3)``."""
         self.generic_visit(node)
         match node:
+            case ast.Compare(left, [ast.In() | ast.NotIn() as how], [right]):
+                return _step("among", left, right, ast.Constant(isinstance(how, ast.In)))
             case ast.Compare(left, [ast.Eq() | ast.NotEq() as how], [right]) if _is_shape(left) or _is_shape(right):
                 return _step("alike", left, right, ast.Constant(isinstance(how, ast.Eq)))
             case ast.Compare(left, [ast.Is() | ast.IsNot() as how], [ast.Constant(bool() as truth)]):
@@ -76,6 +79,8 @@ class Expressions(ast.NodeTransformer):
                 pass
             case ast.Call(_, [ast.GeneratorExp(element, generators)]):  # the rest take all of it
                 node.args = [ast.copy_location(ast.ListComp(element, generators), node)]
+            case ast.Call(ast.Name("int"), [ast.Compare() as compared], []):
+                node.args = [_as_number(compared)]
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
             node.args = [ast.Name("__class__", ast.Load()), ast.Name(self._first, ast.Load())]
@@ -182,6 +187,14 @@ def _is_truth(node: ast.expr) -> bool:
         case ast.Compare() | ast.UnaryOp(ast.Not()) | ast.Constant(bool()):
             return True
     return False
+
+
+def _as_number(node: ast.expr) -> ast.expr:
+    """A comparison as what Python counts with; anything else as it is."""
+    match node:
+        case ast.Compare(left, [ast.Eq() | ast.NotEq() | ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() as how], [right]):
+            return ast.copy_location(_step("as_number", left, ast.Constant(type(how).__name__), right), node)
+    return node
 
 
 def _is_shape(node: ast.expr) -> bool:

@@ -16,6 +16,7 @@ from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
 from entrepot.exporters.torch.rewriting.combining import one_of, transposed
+from entrepot.exporters.torch.rewriting.comparisons import as_number
 from entrepot.exporters.torch.rewriting.endless import MOST_UNROLLED, NotFollowedError, counted, limited
 from entrepot.exporters.torch.rewriting.environment import hint, known
 from entrepot.exporters.torch.rewriting.links import ListError, piled, whole
@@ -45,6 +46,8 @@ __all__ = [
     "UNDEFINED",
     "State",
     "alike",
+    "among",
+    "as_number",
     "branch",
     "callee",
     "check",
@@ -453,6 +456,15 @@ def alike(one: Any, other: Any, holds: bool) -> Any:
     if not shapes:
         return one == other if holds else one != other
     found = both(*(functools.partial(operator.eq, *pair) for pair in zip(one, other, strict=True)))
+    return found if holds else negated(found)
+
+
+def among(value: Any, items: Any, holds: bool) -> Any:
+    """``size in (1, 3)``, or ``not in``; Python would take the answer of the sample."""
+    sizes = isinstance(value, torch.SymInt) and type(items) in (list, tuple)
+    if not sizes or not all(isinstance(each, int | torch.SymInt) for each in items):
+        return (value in items) is holds
+    found = either(*(functools.partial(operator.eq, value, each) for each in items)) if items else False
     return found if holds else negated(found)
 
 
