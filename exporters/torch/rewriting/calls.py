@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import itertools
 import math
 import operator
 import types
@@ -262,9 +263,16 @@ def _rows(value: Any) -> Any:
 
 
 def _sequence(plain: Any, *values: Any) -> Any:
-    if values and isinstance(found := _rows(whole(values[0])), Unfinished):
-        return found.copy() if isinstance(found, Grown) else found
-    return plain(*values)
+    if not values or not isinstance(found := _rows(whole(values[0])), Unfinished):
+        return plain(*values)
+    if plain is list and type(found) is Rows:  # a list of its own, whose items may be exchanged
+        return Grown(Stacked(found.tensor.movedim(found.axis, 0)))
+    return found.copy() if isinstance(found, Grown) else found
+
+
+def _islice(plain: Any, values: Any, *limits: Any) -> Any:
+    found = _rows(whole(values))
+    return found[slice(*limits)] if isinstance(found, Unfinished) else plain(values, *limits)
 
 
 def _sum(plain: Any, values: Any, start: Any = 0) -> Any:
@@ -376,6 +384,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     reversed: _reversed,
     enumerate: _enumerate,
     zip: _zip,
+    itertools.islice: _islice,
     list: _sequence,
     tuple: _sequence,
     math.sqrt: _sqrt,
