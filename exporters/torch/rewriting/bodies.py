@@ -14,6 +14,7 @@ from entrepot.exporters.torch.rewriting.endless import NotFollowedError
 from entrepot.exporters.torch.rewriting.environment import SHIFT, value_of, with_equal_sizes
 from entrepot.exporters.torch.rewriting.flows import Body, Flow
 from entrepot.exporters.torch.rewriting.reading import owners
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.upstream import size_notes
 
 _UNKNOWN = (11, 13, 17, 19, 23)
@@ -30,7 +31,8 @@ class BodyModule(torch.nn.Module):
         body: What it does.
         module: What has the weights.
         equal: Axes that have one size outside.
-        turned: Whether the first number is that of a turn, which is not negative.
+        turned: Whether torch is told that the first number, that of a turn, is not negative. It then has formulas for
+            the sizes of pieces that begin there, which a graph computes in more steps than it reads a size in.
     """
 
     def __init__(
@@ -131,7 +133,12 @@ def capture_body(
     shapes = shapes or [([2], torch.float32)]  # torch.export takes no function without inputs
     tensors = [torch.zeros(shape, dtype=dtype) for shape, dtype in shapes]
     equal = _equal({key: size for key, size in keys.items() if key[0] not in body.shifts})
-    program = _captured(body, module, equal, tensors, dims, turned=flow.trips)
+    try:
+        program = _captured(body, module, equal, tensors, dims, turned=False)
+    except MODEL_ERRORS:
+        if not flow.trips:
+            raise
+        program = _captured(body, module, equal, tensors, dims, turned=True)
     _check(program, keys, flow, _Turns.of(flow, body, known))
     return program
 

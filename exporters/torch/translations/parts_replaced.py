@@ -43,8 +43,9 @@ def slice_scatter(
 
 
 def select_scatter(input: torch.Tensor, src: torch.Tensor, dim: int, index: Any) -> Any:
-    """One element of an axis, as a slice of one; a few numbers at known places are scattered in one step."""
-    if all(isinstance(size, int) for size in src.shape) and src.numel() <= _FEW:
+    """One element of an axis, as a slice of one; what is scattered in one step is left so."""
+    few = all(isinstance(size, int) for size in src.shape) and src.numel() <= _FEW
+    if few or not isinstance(index, int):  # the turn of a loop, which has to make each step as well
         return NotImplemented
     end = sys.maxsize if isinstance(index, int) and index == -1 else index + 1
     return slice_scatter(input, src.unsqueeze(dim), dim, index, end)
