@@ -111,7 +111,8 @@ class Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         match node:
             case ast.Subscript(value, ast.Tuple(parts) as index, ast.Load()):
-                if sum(not isinstance(part, ast.Slice | ast.Constant) for part in parts) > 1:
+                reads = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
+                if len(reads) > 1 or any(isinstance(part, ast.Call) for part in reads):
                     return ast.copy_location(_step("item", value, _plain(index)), node)
             case ast.Subscript(value, index, ast.Load()) if isinstance(index, _ITEMS):
                 return ast.copy_location(_step("item", value, index), node)

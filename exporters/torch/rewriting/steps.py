@@ -31,7 +31,7 @@ from entrepot.exporters.torch.rewriting.lists import (
 )
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.masked import beside_mask
-from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
+from entrepot.exporters.torch.rewriting.one_tensor import in_index
 from entrepot.exporters.torch.rewriting.part import State, inside
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
 from entrepot.exporters.torch.rewriting.sequences import Span, Unfinished
@@ -274,9 +274,7 @@ def item(target: Any, index: Any) -> Any:
         raise piled(target)
     if not isinstance(target, torch.Tensor):
         return target[index]
-    if isinstance(index, Unfinished | Piled) and (numbers := one_tensor(index)) is not None:
-        index = numbers
-    target, index = beside_mask(target, index)
+    target, index = beside_mask(target, in_index(index))
     return target[_beside_tensors(index)]
 
 
@@ -302,7 +300,7 @@ def store(target: Any, index: Any, value: Any) -> None:
     if isinstance(target, torch.Tensor) and plain and any(isinstance(part, torch.SymInt) for part in parts):
         target[index].copy_(value if isinstance(value, torch.Tensor) else as_tensor(value))
     elif isinstance(target, torch.Tensor):
-        target, index = beside_mask(target, index)
+        target, index = beside_mask(target, in_index(index))
         target[_beside_tensors(index)] = value
     else:
         target[index] = value
