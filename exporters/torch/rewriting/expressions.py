@@ -102,7 +102,9 @@ class Expressions(ast.NodeTransformer):
         match node.target:
             case ast.Subscript(value, index):
                 present = ast.Subscript(copy.deepcopy(value), copy.deepcopy(index), ast.Load())
-                new = ast.BinOp(present, node.op, node.value)
+                new: ast.expr = ast.BinOp(present, node.op, node.value)
+                if isinstance(node.op, ast.Add):
+                    new = _step("plus", present, node.value)
                 return ast.copy_location(ast.Expr(_step("store", value, _plain(index), new)), node)
         return node
 
@@ -162,7 +164,12 @@ class Expressions(ast.NodeTransformer):
         """So does a generator."""
         return node
 
-    visit_SetComp = visit_DictComp = visit_GeneratorExp  # type: ignore[assignment]
+    visit_SetComp = visit_GeneratorExp  # type: ignore[assignment]
+
+    def visit_DictComp(self, node: ast.DictComp) -> Any:
+        """``{k: f(k) for k in ks}``, as a dict of a list of pairs."""
+        pairs = ast.ListComp(ast.Tuple([node.key, node.value], ast.Load()), node.generators)
+        return ast.copy_location(_step("keyed", self.visit(ast.copy_location(pairs, node))), node)
 
 
 _ITEMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp, ast.JoinedStr, ast.List)
