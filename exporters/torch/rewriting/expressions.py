@@ -89,7 +89,10 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        """``x[i] = y``."""
+        """``x[i] = y``; what is given to several variables is taken as a whole."""
+        match node:
+            case ast.Assign([ast.Tuple() | ast.List()], ast.GeneratorExp(element, generators)):
+                node.value = ast.copy_location(ast.ListComp(element, generators), node.value)
         self.generic_visit(node)
         match node.targets:
             case [ast.Subscript(value, index)]:

@@ -36,6 +36,21 @@ class Steps(Module):
         return {key: torch.stack([each[key] for each in states]) for key in states[0]}
 
 
+class Unpacked(Module):
+    """Two lists of dicts, taken apart by one generator."""
+
+    def forward(self, x):
+        after = {"hidden": x[0], "sum": x[0]}
+        first, second = [], []
+        for row in x:
+            before = {key: torch.tanh(self.a(value) + row) for key, value in after.items()}
+            after = {"hidden": before["hidden"], "sum": after["hidden"]}
+            first.append(before)
+            second.append(after)
+        one, other = ({key: torch.stack([each[key] for each in rows]) for key in rows[0]} for rows in (first, second))
+        return one, other
+
+
 class Objects(Module):
     """The same as objects, with the last of them, and tuples that hold dicts."""
 
@@ -85,7 +100,7 @@ class Some(Module):
         return rows, torch.tensor(len(found))
 
 
-@pytest.mark.parametrize("kind", [Steps, Objects, Chunks, Some])
+@pytest.mark.parametrize("kind", [Steps, Unpacked, Objects, Chunks, Some])
 def test_rows_of_several_things_may_be_of_any_number(kind):
     module = kind().eval()
     torch.manual_seed(0)
