@@ -48,9 +48,10 @@ def _log_of_sum(step: Step, name: str, value: ir.Value, axis: Any, *, keepdims: 
     """The same for ``ReduceLogSumExp``; onnxruntime 1.31 subtracts no maximum if minus infinity comes first."""
     kind = np.float64 if value.dtype == ir.DataType.DOUBLE else np.float32
     lowest = step.value(float(np.finfo(kind).min), kind)
-    found = reduced(step, name, step.op("Max", step.build.cast(value, kind), lowest), axis, keepdims=keepdims)
-    result = step.op("Where", step.op("LessOrEqual", found, lowest), step.value(-np.inf, kind), found)
-    return step.build.cast(result, value.dtype)
+    value, given = step.build.cast(value, kind), value.dtype
+    found = reduced(step, name, step.op("Max", value, lowest), axis, keepdims=keepdims)
+    largest = reduced(step, "ReduceMax", value, axis, keepdims=keepdims)  # the lowest number, or minus infinity
+    return step.build.cast(step.op("Where", step.op("LessOrEqual", found, lowest), largest, found), given)
 
 
 _CAREFUL = {"ReduceMax": extreme, "ReduceMin": extreme, "ReduceLogSumExp": _log_of_sum}

@@ -50,6 +50,23 @@ class _Function:
         return hash(self._plain)
 
 
+class _Grid:
+    """``np.mgrid[:rows, :columns]``, whose bounds may vary."""
+
+    def __init__(self, plain: Any) -> None:
+        self._plain = plain
+
+    def __getitem__(self, key: Any) -> Any:
+        parts = key if isinstance(key, tuple) else (key,)
+        bounds = [(part.start or 0, part.stop, part.step or 1) for part in parts if isinstance(part, slice)]
+        if not _varies(bounds):
+            return self._plain[key]
+        axes = [numpy_in_torch.arange(*limits) for limits in bounds]
+        return (
+            numpy_in_torch.stack(numpy_in_torch.meshgrid(*axes, indexing="ij")) if isinstance(key, tuple) else axes[0]
+        )
+
+
 class _AsTensors(TorchFunctionMode):
     """Inside, torch's functions take these arrays, and ``tensor.numpy()`` makes one."""
 
@@ -64,8 +81,8 @@ class _AsTensors(TorchFunctionMode):
 def numpy_of_sizes() -> Iterator[None]:
     """Inside, NumPy's functions take sizes that vary, tensors without values, and the arrays that come of them."""
     element_types = numpy_in_torch._dtypes  # noqa: SLF001 - has no other name
-    changes = [
-        (np, _functions()),
+    changes: list[tuple[Any, Mapping[str, Any]]] = [
+        (np, {**_functions(), "mgrid": _Grid(np.mgrid)}),
         (torch, {"from_numpy": functools.partial(_from_numpy, torch.from_numpy)}),
         (element_types, {"dtype": functools.partial(_element_type, element_types.dtype)}),
     ]

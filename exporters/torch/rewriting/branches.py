@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.rewriting.apart import pattern
 from entrepot.exporters.torch.rewriting.environment import as_in_sample, aside, environment, expression, taken_at
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
-from entrepot.exporters.torch.rewriting.links import is_row, lopsided, rows_by_turns
+from entrepot.exporters.torch.rewriting.links import is_row, kept_apart, lopsided, rows_by_turns
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
 from entrepot.exporters.torch.rewriting.shapes import (
@@ -186,6 +187,9 @@ class _Branch:
         Raises:
             ListError: It is one.
         """
+        apart = next((row for _, row in rows if pattern(row) is not None and not is_row(row)), None)
+        if apart is not None:
+            raise kept_apart(owner, apart)
         if not all(is_row(row) for _, row in rows) or len({len(row.parts) for _, row in rows}) > 1:
             return
         outcome, row = rows[-1]

@@ -365,9 +365,19 @@ def _new_tensor(plain: Any, like: torch.Tensor, value: Any, *more: Any, **how: A
 
 def _tensor_of(dtype: torch.dtype | None, plain: Any, *values: Any, **how: Any) -> Any:
     made = one_tensor(values[0]) if len(values) == 1 else None
+    if len(values) == 1 and isinstance(values[0], numpy_in_torch.ndarray):
+        made = values[0].tensor
     if made is None and len(values) == 1 and type(values[0]) in (list, tuple) and holds_sizes(values[0]):
         made = torch.tensor(values[0])  # a torch.Size says how large the tensor is
     return plain(*values, **how) if made is None else made.to(dtype or torch.get_default_dtype())
+
+
+def _array(plain: Any, value: Any, *more: Any, **how: Any) -> Any:
+    """NumPy's array of a sequence whose length varies."""
+    made = one_tensor(value)
+    if made is not None:
+        value = numpy_in_torch.ndarray(made.double() if made.is_floating_point() else made)
+    return plain(value, *more, **how)
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
@@ -401,6 +411,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.log: functools.partial(_log, math.e),
     np.log2: functools.partial(_log, 2.0),
     np.log10: functools.partial(_log, 10.0),
+    np.array: _array,
+    np.asarray: _array,
     np.ceil: functools.partial(_sized, math.ceil),
     np.floor: functools.partial(_sized, math.floor),
     np.maximum: functools.partial(_extreme, torch.sym_max),

@@ -94,7 +94,10 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        """``x[i] = y``."""
+        """``x[i] = y``; what is given to several variables is taken as a whole."""
+        match node:
+            case ast.Assign([ast.Tuple() | ast.List()], ast.GeneratorExp(element, generators)):
+                node.value = ast.copy_location(ast.ListComp(element, generators), node.value)
         self.generic_visit(node)
         match node.targets:
             case [ast.Subscript(value, index)]:
@@ -107,7 +110,9 @@ class Expressions(ast.NodeTransformer):
         match node.target:
             case ast.Subscript(value, index):
                 present = ast.Subscript(copy.deepcopy(value), copy.deepcopy(index), ast.Load())
-                new = ast.BinOp(present, node.op, node.value)
+                new: ast.expr = ast.BinOp(present, node.op, node.value)
+                if isinstance(node.op, ast.Add):
+                    new = _step("plus", present, node.value)
                 return ast.copy_location(ast.Expr(_step("store", value, _plain(index), new)), node)
         return node
 
@@ -116,7 +121,8 @@ class Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         match node:
             case ast.Subscript(value, ast.Tuple(parts) as index, ast.Load()):
-                if sum(not isinstance(part, ast.Slice | ast.Constant) for part in parts) > 1:
+                reads = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
+                if len(reads) > 1 or any(isinstance(part, ast.Call) for part in reads):
                     return ast.copy_location(_step("item", value, _plain(index)), node)
             case ast.Subscript(value, index, ast.Load()) if isinstance(index, _ITEMS):
                 return ast.copy_location(_step("item", value, index), node)
@@ -166,7 +172,12 @@ class Expressions(ast.NodeTransformer):
         """So does a generator."""
         return node
 
-    visit_SetComp = visit_DictComp = visit_GeneratorExp  # type: ignore[assignment]
+    visit_SetComp = visit_GeneratorExp  # type: ignore[assignment]
+
+    def visit_DictComp(self, node: ast.DictComp) -> Any:
+        """``{k: f(k) for k in ks}``, as a dict of a list of pairs."""
+        pairs = ast.ListComp(ast.Tuple([node.key, node.value], ast.Load()), node.generators)
+        return ast.copy_location(_step("keyed", self.visit(ast.copy_location(pairs, node))), node)
 
 
 _ITEMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp, ast.JoinedStr, ast.List)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.rewriting.apart import Apart, pattern
 from entrepot.exporters.torch.rewriting.environment import is_private
 from entrepot.exporters.torch.rewriting.lists import (
     Columns,
@@ -121,6 +122,20 @@ def rows_by_turns(found: Any, like: Sequence[torch.Tensor], numbers: Sequence[bo
     return ListError(message, origin, lambda: Columns.of([*list.__iter__(origin)], like, numbers, kind))
 
 
+def kept_apart(found: Any, row: Any) -> UnlikeError:
+    """A list is given dicts or other rows that hold several things: it becomes a list for each of these.
+
+    Args:
+        found: The list, as it is outside.
+        row: One of the rows, as a tree.
+    """
+    looks, origin = pattern(row), _outermost(found)
+    if looks is None or not isinstance(origin, list):
+        return UnlikeError("a list is given something else than tensors and numbers, or rows of these")
+    form = functools.partial(Apart.of, looks, [*list.__iter__(origin)])
+    return ListError("a list is given rows that hold several things", origin, form)
+
+
 def lopsided(found: Any, like: torch.Tensor, *, uneven: bool, numbers: bool = False) -> UnlikeError:
     """A list is given an item in one arm of a branch alone: its items are kept in one tensor.
 
@@ -200,7 +215,7 @@ class Links:
         for part in added:
             row = _stacked(part)
             if not isinstance(row, Place):
-                raise UnlikeError("a list is given something else than tensors and numbers, or rows of these")
+                raise kept_apart(outside, part)
             if isinstance(part, Fork) and isinstance(part.model, Stacked):
                 self._several.add(row.index)
             self.rows.append(row.index)

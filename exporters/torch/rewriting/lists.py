@@ -444,7 +444,8 @@ class Grown(Unfinished):
         return self.stacked().select(0, index)
 
     def __getitem__(self, index: Any) -> Any:
-        if index == -1 or (index == 0 and not isinstance(self.items[0], Stacked)):
+        at_end = isinstance(index, int) and (index == -1 or (index == 0 and not isinstance(self.items[0], Stacked)))
+        if at_end:  # whether a size that varies is there is not asked: the answer would become a condition
             item = self.items[index]
             return item.tensor[index] if isinstance(item, Stacked) else item
         if isinstance(index, slice) and index == slice(None, None, -1):

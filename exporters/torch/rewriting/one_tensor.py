@@ -10,7 +10,7 @@ import torch
 
 from entrepot.exporters.torch.rewriting.combining import Choices, Product
 from entrepot.exporters.torch.rewriting.links import whole
-from entrepot.exporters.torch.rewriting.lists import Columns, Grown
+from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Piled
 from entrepot.exporters.torch.rewriting.sequences import Backwards, Chained, Numbers, Part, Span, Unfinished
 
 
@@ -33,6 +33,14 @@ def one_tensor(value: Any) -> torch.Tensor | None:
         return None if any(each is None for each in pieces) else torch.cat(pieces)  # type: ignore[arg-type]
     inside = one_tensor(value.whole) if isinstance(value, Backwards | Part) else None
     return None if inside is None else _arranged(inside, value)
+
+
+def in_index(index: Any) -> Any:
+    """What is between the brackets in ``scores[range(n), kind]``: a sequence whose length varies as one tensor."""
+    if type(index) is tuple:
+        return tuple(map(in_index, index))
+    numbers = one_tensor(index) if isinstance(index, Unfinished | Piled) else None
+    return index if numbers is None else numbers
 
 
 def _table(value: Choices | Columns | Product) -> torch.Tensor | None:

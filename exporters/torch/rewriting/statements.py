@@ -157,7 +157,7 @@ class Statements(Expressions):
         mark = self._count
         self.hoisted += self._accessors(mark, state)
         return _steps(
-            "listed_flat" if inside else "listed",
+            "listed_flat" if inside else "taken" if _is_taken(original.elt, names) else "listed",
             [
                 self.visit(generator.iter),
                 function(element),
@@ -210,6 +210,16 @@ class Statements(Expressions):
 def undefined() -> ast.expr:
     """What stands for the value of a variable that has none."""
     return ast.Attribute(_load(STEPS), "UNDEFINED", ast.Load())
+
+
+def _is_taken(element: ast.expr, names: Sequence[str]) -> bool:
+    """Whether an element of a list is a part of an item, ``x[key]`` or ``x.key``."""
+    match element:
+        case ast.Name(name) | ast.Attribute(ast.Name(name)) | ast.Subscript(ast.Name(name), ast.Constant()):
+            return name in names
+        case ast.Subscript(ast.Name(name), ast.Name(key)):
+            return name in names and key not in names
+    return False
 
 
 def _load(name: str) -> ast.Name:

@@ -12,6 +12,7 @@ import torch
 
 from entrepot.exporters.torch.capture.numpy_arrays import element
 from entrepot.exporters.torch.messages import is_about_values
+from entrepot.exporters.torch.rewriting.apart import Apart, picked
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
@@ -32,10 +33,10 @@ from entrepot.exporters.torch.rewriting.lists import (
 )
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.masked import beside_mask
-from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
+from entrepot.exporters.torch.rewriting.one_tensor import in_index
 from entrepot.exporters.torch.rewriting.part import State, inside
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
-from entrepot.exporters.torch.rewriting.sequences import Span, Unfinished
+from entrepot.exporters.torch.rewriting.sequences import Parted, Span, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.substitution import substitute
 from entrepot.exporters.torch.rewriting.texts import text
@@ -56,10 +57,12 @@ __all__ = [
     "each",
     "either",
     "item",
+    "keyed",
     "listed",
     "listed_flat",
     "negated",
     "pick",
+    "plus",
     "power",
     "repeat",
     "repeated",
@@ -68,6 +71,7 @@ __all__ = [
     "state",
     "store",
     "substitute",
+    "taken",
     "text",
     "transposed",
 ]
@@ -112,7 +116,7 @@ def settled(test: Any) -> Any:
         return bool(test.items)
     if isinstance(test, Trailing | Piled | Lengthened):
         return settled(test.count)
-    if isinstance(test, Columns):
+    if isinstance(test, Columns | Apart):
         return settled(test.length)
     if isinstance(test, Tracked):
         test.look()
@@ -277,9 +281,7 @@ def item(target: Any, index: Any) -> Any:
         raise piled(target)
     if not isinstance(target, torch.Tensor):
         return target[index]
-    if isinstance(index, Unfinished | Piled) and (numbers := one_tensor(index)) is not None:
-        index = numbers
-    target, index = beside_mask(target, index)
+    target, index = beside_mask(target, in_index(index))
     return target[_beside_tensors(index)]
 
 
@@ -305,15 +307,34 @@ def store(target: Any, index: Any, value: Any) -> None:
     if isinstance(target, torch.Tensor) and plain and any(isinstance(part, torch.SymInt) for part in parts):
         target[index].copy_(value if isinstance(value, torch.Tensor) else as_tensor(value))
     elif isinstance(target, torch.Tensor):
-        target, index = beside_mask(target, index)
+        target, index = beside_mask(target, in_index(index))
         target[_beside_tensors(index)] = value
     else:
         target[index] = value
 
 
+def plus(one: Any, other: Any) -> Any:
+    """What ``x[i] += y`` puts there: a list that is longer, or a sum."""
+    if isinstance(one, list | Parted):
+        one += other
+        return one
+    return one + other
+
+
 def listed(items: Any, function: Callable[..., Any], wanted: Any, variables: State, line: int, *around: Any) -> Any:
     """``[f(x) for x in items if w(x)]``; see ``listed_flat``."""
     return listed_flat(items, lambda *values: [function(*values)], wanted, variables, line, *around)
+
+
+def taken(items: Any, function: Callable[..., Any], wanted: Any, variables: State, line: int, *around: Any) -> Any:
+    """``[x[key] for x in items]``, which takes nothing but one part out of each item; see ``listed_flat``."""
+    found = picked(items, lambda item: function(item, *around)) if wanted is None else None
+    return listed(items, function, wanted, variables, line, *around) if found is None else found
+
+
+def keyed(pairs: Any) -> dict[Any, Any]:
+    """``{k: f(k) for k in ks}``, given the pairs."""
+    return dict(pairs)
 
 
 def listed_flat(

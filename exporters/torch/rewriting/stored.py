@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 import torch
 
+from entrepot.exporters.torch.rewriting.apart import Apart
 from entrepot.exporters.torch.rewriting.held import with_held
 from entrepot.exporters.torch.rewriting.links import ListError
-from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
+from entrepot.exporters.torch.rewriting.trees import DICTS, UNDEFINED, UnlikeError
 from entrepot.exporters.torch.running.contents import contents, is_kept, put_back
 from entrepot.exporters.torch.running.objects import HeldObjects
 
@@ -218,7 +219,9 @@ def _in_other_form(state: Any, error: ListError) -> bool:
 
 def _exchanged(owner: Any, error: ListError) -> bool:
     """Whether the list is in another list or a dict; exchange it there."""
-    if type(owner) is dict:
+    if isinstance(owner, Apart):
+        return _exchanged(owner.lists, error)
+    if type(owner) in DICTS:
         pairs = list(owner.items())
     elif isinstance(owner, list):
         pairs = list(enumerate(list.__iter__(owner)))

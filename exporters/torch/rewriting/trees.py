@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +23,7 @@ class Undefined:
 
 
 UNDEFINED = Undefined()
+DICTS = (dict, OrderedDict, defaultdict)
 NUMBERS = (bool, int, float, torch.SymBool, torch.SymInt, torch.SymFloat)
 
 
@@ -118,7 +119,7 @@ def _filled(owner: Any, keys: tuple[Any, ...], parts: list[Any]) -> Any:
     elif type(owner) is deque:
         owner.clear()
         owner.extend(parts)
-    elif type(owner) is dict:
+    elif type(owner) in DICTS:
         owner.clear()
         owner.update(zip(keys, parts, strict=True))
     else:

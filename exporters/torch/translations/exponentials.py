@@ -113,7 +113,8 @@ def translate_logsumexp(self: Any, dim: Any, keepdim: bool = False) -> Any:
 def _log_of_sum(x: Any, kind: onnx_ir.DataType, dim: Any, keepdim: bool) -> Any:
     lowest = op.Constant(value=onnx_ir.tensor(float(kind.min), dtype=kind))
     result = op.ReduceLogSumExp(op.Max(x, lowest), dim, keepdims=int(keepdim))
-    return op.Where(op.LessOrEqual(result, lowest), op.Constant(value=onnx_ir.tensor(-math.inf, dtype=kind)), result)
+    largest = op.ReduceMax(x, dim, keepdims=int(keepdim))  # a row of the lowest number is not one of minus infinities
+    return op.Where(op.LessOrEqual(result, lowest), largest, result)
 
 
 _SINGLE, _SHORT = onnx_ir.DataType.FLOAT, (onnx_ir.DataType.FLOAT16, onnx_ir.DataType.BFLOAT16)

@@ -86,6 +86,20 @@ def test_recurrent_layers_in_double_precision_run_in_onnxruntime(kind):
     np.testing.assert_allclose(found, keras.ops.convert_to_numpy(model(x)), rtol=1e-12)
 
 
+class LogOfSum(layers.Layer):
+    def call(self, x):
+        return keras.ops.logsumexp(x, axis=-1)
+
+
+def test_a_row_masked_by_the_lowest_number_is_not_one_of_infinities():
+    lowest = np.finfo(np.float32).min
+    model = ep.export(sequential((2,), LogOfSum()))
+    x = np.array([[lowest, lowest], [-np.inf, -np.inf], [lowest, 1]], np.float32)
+    for provider in ("cpu", "onnxruntime"):
+        (found,) = ep.Session(model, providers=[provider]).run({model.inputs[0].name: x}).values()
+        np.testing.assert_array_equal(found, np.array([lowest, -np.inf, 1], np.float32))
+
+
 def test_a_network_in_bfloat16_runs_in_onnxruntime():
     policy = {"dtype": "mixed_bfloat16"}
     model = sequential(

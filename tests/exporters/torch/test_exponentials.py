@@ -41,3 +41,12 @@ def test_cross_entropy_is_one_node_and_log_sigmoid_three():
     assert [node.op_type for node in entropy.ir.graph] == ["SoftmaxCrossEntropyLoss"]
     sigmoid = ep.export(Module(F.logsigmoid), torch.randn(6, 4), progress=False)
     assert [node.op_type for node in sigmoid.ir.graph] == ["Neg", "Softplus", "Neg"]
+
+
+def test_a_row_masked_by_the_lowest_number_is_not_one_of_infinities():
+    lowest = torch.finfo(torch.float32).min
+    rows = torch.tensor([[lowest, lowest], [-torch.inf, -torch.inf], [lowest, 1.0], [-torch.inf, lowest]])
+    model = ep.export(Module(lambda x: x.logsumexp(-1)), rows, progress=False)
+    for provider in ("cpu", "onnxruntime"):
+        (found,) = ep.Session(model, providers=[provider]).run({model.inputs[0].name: rows.numpy()}).values()
+        np.testing.assert_array_equal(found, rows.logsumexp(-1).numpy())

@@ -147,6 +147,21 @@ class Neighbours(Module):
         return h
 
 
+class BackByPlace(Module):
+    """What a loop has noted, read again from its end by numbers that are computed."""
+
+    def forward(self, x):
+        best, rises = x[:, 0], []
+        for t in range(1, x.shape[1]):
+            rises.append(x[:, t] > best)
+            best = torch.maximum(best, self.a(x[:, t]))
+        found = [best]
+        for t in range(x.shape[1] - 1, 0, -1):
+            best = torch.where(rises[t - 1], 0.5 * best, best)
+            found.append(best)
+        return torch.stack(found[::-1], 1)
+
+
 @pytest.mark.parametrize(
     ("kind", "sample", "others"),
     [
@@ -158,6 +173,7 @@ class Neighbours(Module):
         (SideBySide, x(2, 5, 4), [x(3, 9, 4), x(1, 1, 4)]),
         (FramesUntilFull, x(2, 4), [x(3, 4), 40 + x(1, 4)]),
         (Expanded, x(3, 5, 4), [x(2, 5, 4), -x(4, 3, 4), x(1, 2, 4)]),
+        (BackByPlace, x(2, 5, 4), [x(3, 9, 4), x(1, 2, 4)]),
         (Neighbours, x(2, 5, 4), [x(3, 9, 4), x(1, 2, 4)]),
     ],
 )

@@ -50,13 +50,25 @@ class Pooled(nn.Module):
         return torch.tensor(once), torch.tensor(twice + places[:2]), apart, torch.tensor(twice[1:])
 
 
+class Indices(nn.Module):
+    """What each row has at a place of its own, and every other column."""
+
+    def forward(self, x):
+        rows, least = range(x.shape[0]), x.argmin(1)
+        shifted = x + 1
+        shifted[rows, least] = 0
+        return x[list(rows), least], x[:, range(0, x.shape[1], 2)], shifted, x[list(reversed(rows))]
+
+
 class Lengths(nn.Module):
     def forward(self, x):
         return x.sum(1) / torch.tensor([len(row) for row in x])
 
 
 @pytest.mark.parametrize(
-    "module", [Reversed(), Computed(), Places(), Types(), Pooled(), Lengths()], ids=lambda m: type(m).__name__
+    "module",
+    [Reversed(), Computed(), Places(), Types(), Pooled(), Indices(), Lengths()],
+    ids=lambda m: type(m).__name__,
 )
 def test_a_list_of_numbers_has_the_length_of_its_axis(module, tmp_path):
     sample = torch.from_numpy(np.random.default_rng(0).standard_normal((6, 6), np.float32))

@@ -70,7 +70,22 @@ class Numbers(nn.Module):
         return x.reshape(x.shape[0], int(np.prod(x.shape[1:]))) / np.sqrt(x.shape[1]) + np.float32(2)
 
 
-MODULES = [Subsequent(), OfType(), Sinusoids(), Chosen(), Coordinates(), ByName(), Table(), Numbers()]
+class Tiled(nn.Module):
+    """Arrays of ranges and lists, made into tensors by the names of their types."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        places = torch.LongTensor(np.tile(np.array(range(x.shape[1])), [x.shape[0], 1]))
+        halves = np.asarray([0.5 * i for i in range(x.shape[1])])
+        return x + (places + torch.Tensor(halves) + torch.FloatTensor(np.arange(x.shape[1])))[..., None]
+
+
+class Grids(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows, columns = np.mgrid[: x.shape[1], 1 : 2 * x.shape[2] : 2]
+        return x + torch.from_numpy(rows - 0.5 * columns + np.mgrid[2 : x.shape[2] + 2]).float()
+
+
+MODULES = [Subsequent(), OfType(), Sinusoids(), Chosen(), Coordinates(), ByName(), Table(), Numbers(), Tiled(), Grids()]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: type(module).__name__)
@@ -131,6 +146,7 @@ def test_numpy_is_itself_for_others_and_afterwards() -> None:
             assert np.sin is not before["sin"]
             assert np.sin == before["sin"]
             assert np.add.reduce([1, 2]) == 3
+            assert np.mgrid[:2].tolist() == [0, 1]
             assert type(np.ones(3)) is np.ndarray
             assert type(np.asarray(torch.ones(3))) is np.ndarray  # as in another thread
             raise ValueError("within")

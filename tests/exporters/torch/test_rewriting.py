@@ -135,6 +135,15 @@ def deletes(n):
     return total, table
 
 
+def lengthens(n):
+    """A list that is known by two names."""
+    lists = {key: [n] for key in "ab"}
+    one = lists["a"]
+    lists["a"] += [1]
+    lists["b"] = lists["b"] + [2]
+    return one, lists, {each: {key: each for key in range(n) if key} for each in one}
+
+
 def generates(n):
     for i in range(n):
         yield 2 * i
@@ -153,6 +162,7 @@ CASES = [
     *((annotates, (n,)) for n in (0, 7)),
     *((chooses, args) for args in ((0,), (3,), (2, 1), (0, 1))),
     *((writes_to_parts, (n,)) for n in (0, 2)),
+    *((lengthens, (n,)) for n in (0, 2)),
     *((deletes, (n,)) for n in (0, 2)),
     *((closes_over(3), (n,)) for n in (0, 4)),
 ]
