@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from entrepot.parity.doubled import Doubled, allows_anything, most_moved, mostly
 from entrepot.parity.edges import beside, moved, without_doubt
 from entrepot.parity.plan import Case
 from entrepot.parity.sensitivity import coarseness, own_error, sensitivities
+from entrepot.parity.sigmoids import without_what_is_off
 from entrepot.parity.sources import (
     ChoosingSource,
     CoarseSource,
@@ -76,6 +77,17 @@ class Judge:
             self._only_rounded = found.ok
         return found if found.ok or not self._agree_on_first(case, actual) else _explained(found)
 
+    def but_for_sigmoids(
+        self, case: Case, expected: Outputs, actual: Outputs, provider: str, names: Collection[str]
+    ) -> bool:
+        """Whether they agree where elements of some outputs may be off by as much as onnxruntime's Sigmoid is."""
+        told = self._told_by(case, provider)
+        return any(
+            self.compare(case, each, without_what_is_off(names, each, actual), provider).ok
+            for each in (told, expected)
+            if each is not None
+        )
+
     def _compare(self, case: Case, expected: Outputs, actual: Outputs, provider: str) -> Comparison:
         first = compare(expected, actual, self._tolerance, scales=self._scales)
         if not first.ok and chooses(self._model.ir):
@@ -112,8 +124,11 @@ class Judge:
 
     def _following(self, case: Case, actual: Outputs, provider: str) -> Comparison | None:
         """What is found beside the source where it chooses as the provider did; ``None`` if it cannot be told."""
-        told = self._once(f"chosen by {provider}", case, lambda: self._told(case, provider))
+        told = self._told_by(case, provider)
         return None if told is None else compare(told, actual, scales=self._scales)
+
+    def _told_by(self, case: Case, provider: str) -> Outputs | None:
+        return self._once(f"chosen by {provider}", case, lambda: self._told(case, provider))
 
     def _told(self, case: Case, provider: str) -> Outputs | None:
         """What the source computes where it chooses among equally good elements as a provider does."""
