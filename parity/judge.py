@@ -81,7 +81,7 @@ class Judge:
         self, case: Case, expected: Outputs, actual: Outputs, provider: str, names: Collection[str]
     ) -> bool:
         """Whether they agree where elements of some outputs may be off by as much as onnxruntime's Sigmoid is."""
-        told = self._told_by(case, provider)
+        told = None if self._agree_on_first(case, actual) else self._told_by(case, provider)
         return any(
             self.compare(case, each, without_what_is_off(names, each, actual), provider).ok
             for each in (told, expected)
@@ -123,9 +123,14 @@ class Judge:
         return decided
 
     def _following(self, case: Case, actual: Outputs, provider: str) -> Comparison | None:
-        """What is found beside the source where it chooses as the provider did; ``None`` if it cannot be told."""
+        """What is found beside the source where it chooses as the provider did; ``None`` if it cannot be told.
+
+        Nor is it where nothing differs but which of equal elements comes first.
+        """
         told = self._told_by(case, provider)
-        return None if told is None else compare(told, actual, scales=self._scales)
+        if told is None or self._agree_on_first(case, actual):  # of equal elements, ONNX takes the first
+            return None
+        return compare(told, actual, scales=self._scales)
 
     def _told_by(self, case: Case, provider: str) -> Outputs | None:
         return self._once(f"chosen by {provider}", case, lambda: self._told(case, provider))
