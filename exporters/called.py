@@ -119,10 +119,21 @@ class CalledExactly(Called):
             return None
         return dict(zip(self._outputs, found, strict=True)) if len(found) == len(self._outputs) else None
 
+    def choosing(self, feeds: Mapping[str, np.ndarray], choices: Sequence[np.ndarray]) -> dict[str, np.ndarray] | None:
+        """Call the model where it chooses as a graph has; ``None`` if it cannot be told to."""
+        choosing = getattr(self._source, "choosing_as", None)
+        if choosing is None:
+            return None
+        try:
+            with choosing(choices):
+                return self.run(feeds)
+        except SourceRefusal:
+            return None
+
     def exact_choosing(
         self, feeds: Mapping[str, np.ndarray], choices: Sequence[np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        """The same where it chooses as a graph has; ``None`` if it cannot be told to."""
+        """The same in float64."""
         choosing = getattr(self._source, "choosing_as", None)
         if choosing is None:
             return None

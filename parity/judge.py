@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -14,11 +14,13 @@ import numpy as np
 from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
 from entrepot.ir.pointwise import chooses, is_pointwise
+from entrepot.parity.choices import Choices
 from entrepot.parity.compare import NOISE, Comparison, Tolerance, compare, scales_of
 from entrepot.parity.doubled import Doubled, allows_anything, most_moved, mostly_excused, typed_alike
 from entrepot.parity.edges import beside, moved, without_doubt
 from entrepot.parity.plan import Case
 from entrepot.parity.sensitivity import coarseness, own_error, sensitivities
+from entrepot.parity.sigmoids import without_what_is_off
 from entrepot.parity.sources import (
     ChoosingSource,
     CoarseSource,
@@ -55,6 +57,7 @@ class Judge:
         self._doubts: dict[tuple[int, bool], list[Outputs]] = {}
         self._ties: dict[int, frozenset[str]] = {}
         self._asked: dict[tuple[str, int], tuple[Case, Any]] = {}
+        self._choices: dict[str, Choices | None] = {}
         self._decided_in_double = False
         """Whether nothing else told of a case before: then it is asked first, which takes two runs instead of seven."""
         self._only_rounded = False
@@ -68,19 +71,36 @@ class Judge:
             first = compare(expected, actual, self._tolerance, scales=self._scales)
             if (found := self._but_for_rounding(case, first, actual)).ok:
                 return found
-        found = self._compare(case, expected, actual)
+        found = self._compare(case, expected, actual, provider)
         if provider == "cpu" and not found.ok and not self._only_rounded:
             found = self._but_for_rounding(case, found, actual)
             self._only_rounded = found.ok
         return found if found.ok or not self._agree_on_first(case, actual) else _explained(found)
 
-    def _compare(self, case: Case, expected: Outputs, actual: Outputs) -> Comparison:
+    def but_for_sigmoids(
+        self, case: Case, expected: Outputs, actual: Outputs, provider: str, names: Collection[str]
+    ) -> bool:
+        """Whether they agree where elements of some outputs may be off by as much as onnxruntime's Sigmoid is."""
+        told = None if self._agree_on_first(case, actual) else self._told_by(case, provider)
+        return any(
+            self.compare(case, each, without_what_is_off(names, each, actual), provider).ok
+            for each in (told, expected)
+            if each is not None
+        )
+
+    def _compare(self, case: Case, expected: Outputs, actual: Outputs, provider: str) -> Comparison:
         first = compare(expected, actual, self._tolerance, scales=self._scales)
         if not first.ok and chooses(self._model.ir):
             actual = with_equal_choices(self._model, case.feeds, expected, actual)
             first = compare(expected, actual, self._tolerance, scales=self._scales)
         if first.ok or self._tolerance is not None:
             return first
+        if (following := self._following(case, actual, provider)) is not None and following.ok:
+            return following
+        return self._but_for_what_is_unsure(case, expected, actual, first)
+
+    def _but_for_what_is_unsure(self, case: Case, expected: Outputs, actual: Outputs, first: Comparison) -> Comparison:
+        """What is found where the source is only as exact as it shows to be."""
         if self._decided_in_double and (decided := self._decided(case, expected, actual, first)) and decided.ok:
             return decided
         noise: Mapping[str, float] = {}
@@ -101,6 +121,40 @@ class Judge:
             return second
         self._decided_in_double |= decided.ok
         return decided
+
+    def _following(self, case: Case, actual: Outputs, provider: str) -> Comparison | None:
+        """What is found beside the source where it chooses as the provider did; ``None`` if it cannot be told.
+
+        Nor is it where nothing differs but which of equal elements comes first.
+        """
+        told = self._told_by(case, provider)
+        if told is None or self._agree_on_first(case, actual):  # of equal elements, ONNX takes the first
+            return None
+        return compare(told, actual, scales=self._scales)
+
+    def _told_by(self, case: Case, provider: str) -> Outputs | None:
+        return self._once(f"chosen by {provider}", case, lambda: self._told(case, provider))
+
+    def _told(self, case: Case, provider: str) -> Outputs | None:
+        """What the source computes where it chooses among equally good elements as a provider does."""
+        source = self._source
+        if not isinstance(source, FollowingSource):
+            return None
+        try:
+            choices = self._choices_of(provider)
+            chosen = [] if choices is None else choices.run(case.feeds)
+        except EntrepotError:
+            return None
+        return source.choosing(dict(case.feeds), chosen) if chosen else None
+
+    def _choices_of(self, provider: str) -> Choices | None:
+        """A provider that tells what it chooses."""
+        if provider not in self._choices:
+            try:
+                self._choices[provider] = Choices(self._model, provider)
+            except EntrepotError:
+                self._choices[provider] = None
+        return self._choices[provider]
 
     def _decided(self, case: Case, expected: Outputs, actual: Outputs, found: Comparison) -> Comparison | None:
         """What double precision says of a difference; ``None`` if nothing."""

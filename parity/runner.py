@@ -16,11 +16,12 @@ from entrepot.ir.errors import (
 )
 from entrepot.ir.model import Model
 from entrepot.ir.pointwise import has_gates
-from entrepot.parity.compare import Comparison
+from entrepot.parity.compare import Comparison, compare
 from entrepot.parity.judge import Judge
 from entrepot.parity.leaves import with_columns
 from entrepot.parity.plan import Case
 from entrepot.parity.report.report import Run, Verdict
+from entrepot.parity.sigmoids import WHY, sigmoids
 from entrepot.parity.sources import Outputs
 from entrepot.parity.untouched import Untouched, opened
 from entrepot.runtime.session import Session
@@ -34,6 +35,9 @@ class Runner:
         self._unasked = unasked and provider != "cpu"
         self._judge = judge
         self._gates = has_gates(model.ir)
+        self._excused = False
+        """Whether the last difference was such as results of Sigmoid have."""
+        self._sigmoids = sigmoids(model.ir) if self._unasked else frozenset()
         self._opened = self._open(model)
 
     def _open(self, model: Model) -> Session | Untouched | EntrepotError:
@@ -49,18 +53,36 @@ class Runner:
         """Which operators it lacks, or cannot read; empty when there are none."""
         return str(self._opened) if isinstance(self._opened, UnsupportedOpError | ConversionError) else ""
 
-    def _difference(self, case: Case, expected: Outputs, actual: Outputs) -> Verdict:
+    def _judged(self, case: Case, expected: Outputs, actual: Outputs) -> tuple[Comparison, Verdict, str]:
+        """What is found, the verdict, and why it is only noted; what excused a case before is tried first."""
+        if self._excused and self._is_excused(case, expected, actual):
+            found = compare(expected, actual)
+            return (found, "agrees", "") if found.ok else (found, "noted", WHY)
+        found = self._judge.compare(case, expected, actual, self._provider)
+        return (found, "agrees", "") if found.ok else (found, *self._difference(case, expected, actual))
+
+    def _difference(self, case: Case, expected: Outputs, actual: Outputs) -> tuple[Verdict, str]:
         """Whether a difference is a failure, or known of kernels and so only noted.
 
         They disagree about NaN among many elements (their maximum, their order), but not about single ones. Some of
         onnxruntime's (1.31) compute on doubles with factors in single precision: Gelu, and scaled products once fused.
-        Its gates of recurrent layers do not close entirely, and leave some of a state of ten thousand.
+        Its Sigmoid is as exact as results of 1 are. Its gates of recurrent layers do not close entirely, and leave some
+        of a state of ten thousand.
         """
         certain = self._provider == "cpu" and self._judge.strict
         if (case.edge == "special" and not certain) or (case.edge and self._gates and self._unasked):
-            return "noted"
-        coarse = self._unasked and self._judge.compare(case, _single(expected), _single(actual), self._provider)
-        return "noted" if coarse else "differs"
+            return "noted", ""
+        if not self._unasked:
+            return "differs", ""
+        if self._judge.compare(case, _single(expected), _single(actual), self._provider):
+            return "noted", ""
+        self._excused = self._is_excused(case, expected, actual)
+        return ("noted", WHY) if self._excused else ("differs", "")
+
+    def _is_excused(self, case: Case, expected: Outputs, actual: Outputs) -> bool:
+        """Whether nothing differs but results of Sigmoid, by as much as they may be off."""
+        names = self._sigmoids
+        return bool(names) and self._judge.but_for_sigmoids(case, expected, actual, self._provider, names)
 
     def _error(self, case: Case, error: EntrepotError) -> Run:
         """An error is noted where a difference would be: what follows from NaN in another place may fail, too."""
@@ -79,16 +101,17 @@ class Runner:
         except EntrepotError as error:
             return self._error(case, error)
         seconds = time.perf_counter() - start
-        comparison = self._judge.compare(case, expected, actual, self._provider)
+        comparison, verdict, excuse = self._judged(case, expected, actual)
         return Run(
             label=case.label,
             provider=self._provider,
-            verdict="agrees" if comparison.ok else self._difference(case, expected, actual),
+            verdict=verdict,
             message="; ".join(comparison.problems) + _operands(case, comparison),
             symbol=case.symbol,
             edge=case.edge,
             seconds=seconds,
             comparison=comparison,
+            excuse=excuse,
         )
 
 

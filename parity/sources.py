@@ -52,16 +52,19 @@ class ExactSource(Source, Protocol):
 class FollowingSource(ExactSource, Protocol):
     """A source that can be told what to choose where elements differ by less than single precision tells apart."""
 
-    def exact_choosing(self, feeds: dict[str, np.ndarray], choices: Sequence[np.ndarray], /) -> Outputs | None:
-        """What the source computes in float64, choosing these places where they are as good as its own choice.
+    def choosing(self, feeds: dict[str, np.ndarray], choices: Sequence[np.ndarray], /) -> Outputs | None:
+        """What the source computes, choosing these places where they are as good as its own choice.
 
         Args:
             feeds: Its inputs.
             choices: The places of each choice, in the order in which a graph makes them.
 
         Returns:
-            Its outputs; ``None`` if it cannot be told.
+            Its outputs; ``None`` if it cannot be told, or refuses.
         """
+
+    def exact_choosing(self, feeds: dict[str, np.ndarray], choices: Sequence[np.ndarray], /) -> Outputs | None:
+        """The same in float64."""
 
 
 @runtime_checkable

@@ -21,6 +21,16 @@ _COMPARED: dict[type[ast.AST], str] = {
     ast.GtE: "GreaterOrEqual",
 }
 _ARITHMETIC: dict[type[ast.AST], str] = {ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul"}
+_OPERATIONS: dict[str, type[ast.AST]] = {
+    "Mod": ast.Mod,
+    "PythonMod": ast.Mod,
+    "FloorDiv": ast.FloorDiv,
+    "CleanDiv": ast.FloorDiv,
+    "IntTrueDiv": ast.Div,
+    "FloatTrueDiv": ast.Div,
+    "FloatPow": ast.Pow,
+    "PowByNatural": ast.Pow,
+}
 _ROUNDED = {"FloorToInt": "Floor", "CeilToInt": "Ceil", "RoundToInt": "Round", "TruncToInt": ""}
 _INT, _FLOAT, _BOOL = "int", "float", "bool"
 
@@ -175,13 +185,11 @@ class Writer:
     def _called(self, name: str, arguments: list[ast.expr]) -> tuple[onnx_ir.Value, str]:  # noqa: PLR0911 - one per function
         if name in ("Eq", "Ne"):
             return self._compared(ast.Eq if name == "Eq" else ast.NotEq, *arguments), _BOOL
-        if name in ("Mod", "PythonMod", "FloorDiv", "CleanDiv"):
-            return self._computed(ast.Mod if name.endswith("Mod") else ast.FloorDiv, *arguments)
+        if name in _OPERATIONS:
+            return self._computed(_OPERATIONS[name], *arguments)
         if name == "CeilDiv":
             negative = ast.UnaryOp(ast.USub(), arguments[0])
             return self._term(ast.UnaryOp(ast.USub(), ast.BinOp(negative, ast.FloorDiv(), arguments[1])))
-        if name in ("IntTrueDiv", "FloatTrueDiv"):
-            return self._computed(ast.Div, *arguments)
         if name in ("Min", "Max", "min", "max"):
             return self._extreme(name.capitalize(), arguments)
         value, kind = self._term(arguments[0])

@@ -40,6 +40,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "CeilDiv": lambda a, b: -(-a // b),
     "IntTrueDiv": operator.truediv,
     "FloatTrueDiv": operator.truediv,
+    "FloatPow": operator.pow,
+    "PowByNatural": operator.pow,
     "ToFloat": float,
     "TruncToInt": math.trunc,
     "FloorToInt": math.floor,

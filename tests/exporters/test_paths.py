@@ -95,6 +95,8 @@ def written(expression, sizes):
         "(n >= 4) & (m >= 4) | Ne(n, m)",
         "TruncToInt(1.5*ToFloat(n))",
         "CeilToInt(IntTrueDiv(n, m))",
+        "TruncToInt(FloatPow(ToFloat(n * n), 0.5))",
+        "PowByNatural(n, 2)",
         "n > 3 and not m < 5",
         "(2 - n) // 3",
         "Min(n, m, 7)",

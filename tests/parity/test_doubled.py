@@ -13,6 +13,7 @@ from entrepot.parity.compare import compare
 from entrepot.parity.doubled import Doubled, in_double, most_moved, mostly_excused, typed_alike
 from entrepot.parity.judge import Judge
 from entrepot.parity.plan import Case
+from entrepot.parity.untouched import opened
 
 BEST = """<ir_version: 10, opset_import: ["": 20]>
 best (float[N, 33] x, float[N, 2] y) => (float[8, 2] chosen) {{
@@ -202,6 +203,7 @@ class Offset(Best):
     """Rows whose scores have numbers added that a graph holds in single precision."""
 
     more = np.where(np.arange(40) % 2, 1 / 3, 1 / 4) + np.arange(40) * 1e-9
+    apart = 1e-6
 
     def run(self, feeds: dict[str, np.ndarray], choices: Any = None) -> dict[str, Any]:
         scores = np.zeros(40, feeds["x"].dtype)
@@ -209,8 +211,11 @@ class Offset(Best):
             scores = scores + feeds["x"][:, column]
         scores = scores + self.more.astype(scores.dtype)
         own = np.argsort(-scores, kind="stable")[:8]
-        taken = own if choices is None or abs(scores[choices[0]] - scores[own]).max() > 1e-6 else choices[0]
+        taken = own if choices is None or abs(scores[choices[0]] - scores[own]).max() > self.apart else choices[0]
         return {"chosen": feeds["y"][taken]}
+
+    def choosing(self, feeds: dict[str, np.ndarray], choices: Any) -> dict[str, Any] | None:
+        return None
 
     def exact_choosing(self, feeds: dict[str, np.ndarray], choices: Any) -> dict[str, Any] | None:
         return self.run({name: value.astype(np.float64) for name, value in feeds.items()}, choices)
@@ -223,16 +228,53 @@ class Untold(Offset):
         return None
 
 
-@pytest.mark.parametrize(("scores", "right"), [("Identity", True), ("Neg", False)])
-def test_rows_that_single_precision_does_not_tell_apart_are_chosen_alike(scores: str, right: bool) -> None:
+class Lucky(Offset):
+    """One that happens to choose the same in both precisions, and can be told otherwise in single precision."""
+
+    apart = 1e-5
+
+    def exact(self, feeds: dict[str, np.ndarray]) -> dict[str, Any]:
+        return {name: value.astype(np.float64) for name, value in self.run(feeds).items()}
+
+    def exact_choosing(self, feeds: dict[str, np.ndarray], choices: Any) -> None:
+        return None
+
+    def choosing(self, feeds: dict[str, np.ndarray], choices: Any) -> dict[str, Any] | None:
+        return self.run(feeds, choices)
+
+
+def close_in_single_precision(scores: str) -> tuple[ep.Model, Case]:
+    """A model of ``Offset``, and rows whose sums are the same but for rounding."""
     rng = np.random.default_rng(5)
     base = rng.standard_normal(33)
     feeds = {"x": np.stack([rng.permutation(base) for _ in range(40)]).astype(np.float32)}
     feeds["y"] = rng.standard_normal((40, 2)).astype(np.float32)
-    judged = model(ROUNDED.format(scores=scores, more=", ".join(map(repr, Offset.more.astype(np.float32).tolist()))))
+    more = ", ".join(map(repr, Offset.more.astype(np.float32).tolist()))
+    return model(ROUNDED.format(scores=scores, more=more)), Case("sample", feeds)
+
+
+@pytest.mark.parametrize("provider", ["cpu", "onnxruntime"])
+@pytest.mark.parametrize(("scores", "right"), [("Identity", True), ("Neg", False)])
+def test_a_source_is_told_what_a_provider_chose_in_single_precision(provider: str, scores: str, right: bool) -> None:
+    judged, case = close_in_single_precision(scores)
+    expected, actual = Offset().run(case.feeds), opened(judged, provider).run(case.feeds)
+    assert not np.allclose(expected["chosen"], actual["chosen"], atol=0.1)
+    assert Judge(Lucky(), judged, None, {}).compare(case, expected, actual, provider).ok is right
+
+
+def test_what_follows_from_equal_choices_has_to_be_equal() -> None:
+    judged, case = close_in_single_precision("Identity")
+    expected, actual = Offset().run(case.feeds), ep.Session(judged, providers=["cpu"]).run(case.feeds)
+    actual["chosen"][0] += 1e-3
+    assert not Judge(Lucky(), judged, None, {}).compare(case, expected, actual, "cpu").ok
+
+
+@pytest.mark.parametrize(("scores", "right"), [("Identity", True), ("Neg", False)])
+def test_rows_that_single_precision_does_not_tell_apart_are_chosen_alike(scores: str, right: bool) -> None:
+    judged, case = close_in_single_precision(scores)
+    feeds = case.feeds
     expected, actual = Offset().run(feeds), ep.Session(judged, providers=["cpu"]).run(feeds)
     assert not np.allclose(expected["chosen"], actual["chosen"], atol=0.1)
-    case = Case("sample", feeds)
     assert Judge(Offset(), judged, None, {}).compare(case, expected, actual, "cpu").ok is right
     assert not Judge(Untold(), judged, None, {}).compare(case, expected, actual, "cpu").ok
 

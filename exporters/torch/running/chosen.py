@@ -9,9 +9,11 @@ import numpy as np
 import torch
 
 from entrepot.exporters.torch.upstream import TorchDispatchMode
+from entrepot.parity.scale import typical_magnitude
+from entrepot.parity.tolerance import default_tolerance
 
 _APART = 8 * float(torch.finfo(torch.float32).eps)
-"""Up to what part of the largest number elements count as equal: single precision does not tell them apart."""
+"""Up to what part of the largest double elements count as equal: single precision does not tell them apart."""
 
 
 class ChoosingAs(TorchDispatchMode):
@@ -39,13 +41,20 @@ class ChoosingAs(TorchDispatchMode):
 
 
 def _is_as_good(x: torch.Tensor, own: torch.Tensor, places: torch.Tensor, choice: torch.Tensor, dim: int) -> bool:
-    """Whether a choice takes no place twice, and at each rank what differs in the last digit at most."""
+    """Whether a choice takes no place twice, and at each rank what differs by no more than rounding."""
     if not x.dim() or not x.is_floating_point() or choice.shape != places.shape or not choice.numel():
         return False
     if choice.min() < 0 or choice.max() >= x.shape[dim] or (choice.sort(dim).values.diff(dim=dim) == 0).any():
         return False
-    limit = _APART * own.abs().max()
-    return bool(((x.gather(dim, choice) - own).abs() <= limit).all())
+    return bool(((x.gather(dim, choice) - own).abs() <= _limit(x, own)).all())
+
+
+def _limit(x: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+    """By how much elements may be off: in single precision, as much as results that are compared may be."""
+    if x.dtype is not torch.float32:
+        return _APART * own.abs().max()
+    rule = default_tolerance(np.dtype(np.float32)).at_scale(typical_magnitude(x.detach().numpy()))
+    return rule.atol + rule.rtol * own.abs()
 
 
 _aten = torch.ops.aten

@@ -12,10 +12,10 @@ SCORES = torch.tensor([[0.5, 1.0, 1.0 + 1e-9, 0.2, 1.0 - 1e-9, 0.7]], dtype=torc
 OWN = [2, 1, 4]
 
 
-def chosen(places, call=lambda: SCORES.topk(3)):
+def chosen(places, call=lambda: SCORES.topk(3), scores=SCORES):
     with ChoosingAs([np.array([places])]):
         values, found = call()
-    assert torch.equal(values, SCORES.gather(1, found))
+    assert torch.equal(values, scores.gather(1, found))
     return found.tolist()[0]
 
 
@@ -40,3 +40,10 @@ def test_each_choice_is_for_one_call():
     with ChoosingAs([np.array([[4, 2, 1]])]):
         assert SCORES.topk(3).indices.tolist() == [[4, 2, 1]]
         assert SCORES.topk(3).indices.tolist() == [OWN]
+
+
+def test_single_precision_may_be_off_by_as_much_as_results_may():
+    scores = torch.tensor([[0.5, 1.0, 1.0 + 1e-5, 0.2, 1.0 - 1e-5, 0.7]])
+    assert chosen([4, 2, 1], lambda: scores.topk(3), scores) == [4, 2, 1]
+    assert chosen([4, 2, 1], lambda: scores.double().topk(3), scores.double()) == OWN
+    assert chosen([2, 1, 5], lambda: scores.topk(3), scores) == OWN

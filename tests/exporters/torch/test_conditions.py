@@ -22,6 +22,7 @@ SIZE = "L['tensors'][0].size()[1]"
         (f"2*({SIZE} // 2) < 1 + {SIZE}.", (1, math.inf)),
         (f"Mod({SIZE}, 4) == 0", (8, 8)),
         (f"{SIZE} <= 20 or {SIZE} > 30", (1, 20)),
+        (f"TruncToInt(FloatPow(ToFloat(({SIZE} // 2)*({SIZE} // 2)), 0.5)) <= 6", (1, 13)),
         (f"{SIZE} > 9", None),
         (f"L['tensors'][1].size()[1] == {SIZE}", None),
         (f"Unheard({SIZE}) < 3", None),

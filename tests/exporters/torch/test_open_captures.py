@@ -8,10 +8,12 @@ import torch
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters import pipeline
 from entrepot.exporters.arrays import NUMPY
 from entrepot.exporters.axes.gaps import with_gaps
 from entrepot.exporters.axes.groups import name_groups
 from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.options import Options
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.capture import capture
 from entrepot.exporters.torch.sources import calling
@@ -59,6 +61,14 @@ class OtherPath(nn.Module):
         return x + 1 if x.shape[1] <= 16 else x[:, :16] * 2
 
 
+class Grid(nn.Module):
+    """Pads the side of a square that so many patches make, unless it is long."""
+
+    def forward(self, x):
+        side = int((x.shape[1] * x.shape[1]) ** 0.5)
+        return x + 1 if (side - 1) // 2 + 1 <= 4 else x * 2
+
+
 class Gated(nn.Module):
     """Skips a mask of ones, as models do, and otherwise reads its first rows only."""
 
@@ -72,6 +82,15 @@ class Gated(nn.Module):
             return x
         rows = torch.arange(ids.shape[0])[:, None]
         return x * mask[rows, torch.arange(ids.shape[1])][:, :, None]
+
+
+def test_an_end_that_is_told_of_a_root_is_read_from_the_one_capture(captures):
+    source = ModuleSource(Grid(), torch.randn(2, 8))
+    source.ways = source.ways[:1]
+    model = pipeline.export(source, Options())
+    assert len(captures) == 2  # with both axes, and with that of the rows
+    assert model.inputs[0].shape == ("batch", 8)
+    assert "another path from size 9 on" in model.metadata["entrepot.fixed_axes"]
 
 
 def test_a_largest_size_is_read_from_the_one_capture(captures):
