@@ -159,6 +159,11 @@ def transposed(plain: Any, rows: Any, **how: Any) -> Any:
     return callee(plain)(*rows, **how)
 
 
+def keyed(pairs: Any) -> dict[Any, Any]:
+    """``{k: f(k) for k in ks}``, given the pairs."""
+    return dict(pairs)
+
+
 def _number(count: Callable[[Any, int], Any], plain: Any, size: Any, chosen: Any) -> Any:
     """``comb`` and ``perm``."""
     varies = isinstance(size, torch.SymInt) and isinstance(chosen, int) and chosen > 0

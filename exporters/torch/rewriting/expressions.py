@@ -105,7 +105,8 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        """``x[i] += y``."""
+        """``x[i] += y``, ``n += a > b``."""
+        node.value = _as_number(node.value)
         self.generic_visit(node)
         match node.target:
             case ast.Subscript(value, index):

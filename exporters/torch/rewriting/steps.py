@@ -13,11 +13,11 @@ import torch
 from entrepot.exporters.torch.capture.numpy_arrays import element
 from entrepot.exporters.torch.messages import is_about_values
 from entrepot.exporters.torch.rewriting.apart import Apart, picked
+from entrepot.exporters.torch.rewriting.arithmetic import as_number, plus
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
-from entrepot.exporters.torch.rewriting.combining import one_of, transposed
-from entrepot.exporters.torch.rewriting.comparisons import as_number
+from entrepot.exporters.torch.rewriting.combining import keyed, one_of, transposed
 from entrepot.exporters.torch.rewriting.endless import MOST_UNROLLED, NotFollowedError, counted, limited
 from entrepot.exporters.torch.rewriting.environment import hint, known
 from entrepot.exporters.torch.rewriting.links import ListError, piled, whole
@@ -36,7 +36,7 @@ from entrepot.exporters.torch.rewriting.masked import beside_mask
 from entrepot.exporters.torch.rewriting.one_tensor import in_index
 from entrepot.exporters.torch.rewriting.part import State, inside
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
-from entrepot.exporters.torch.rewriting.sequences import Parted, Span, Unfinished
+from entrepot.exporters.torch.rewriting.sequences import Span, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.substitution import substitute
 from entrepot.exporters.torch.rewriting.texts import text
@@ -313,14 +313,6 @@ def store(target: Any, index: Any, value: Any) -> None:
         target[index] = value
 
 
-def plus(one: Any, other: Any) -> Any:
-    """What ``x[i] += y`` puts there: a list that is longer, or a sum."""
-    if isinstance(one, list | Parted):
-        one += other
-        return one
-    return one + other
-
-
 def listed(items: Any, function: Callable[..., Any], wanted: Any, variables: State, line: int, *around: Any) -> Any:
     """``[f(x) for x in items if w(x)]``; see ``listed_flat``."""
     return listed_flat(items, lambda *values: [function(*values)], wanted, variables, line, *around)
@@ -330,11 +322,6 @@ def taken(items: Any, function: Callable[..., Any], wanted: Any, variables: Stat
     """``[x[key] for x in items]``, which takes nothing but one part out of each item; see ``listed_flat``."""
     found = picked(items, lambda item: function(item, *around)) if wanted is None else None
     return listed(items, function, wanted, variables, line, *around) if found is None else found
-
-
-def keyed(pairs: Any) -> dict[Any, Any]:
-    """``{k: f(k) for k in ks}``, given the pairs."""
-    return dict(pairs)
 
 
 def listed_flat(

@@ -44,10 +44,11 @@ def slice_scatter(
 
 def select_scatter(input: torch.Tensor, src: torch.Tensor, dim: int, index: Any) -> Any:
     """One element of an axis, as a slice of one; what is scattered in one step is left so."""
-    few = all(isinstance(size, int) for size in src.shape) and src.numel() <= _FEW
-    if few or not isinstance(index, int):  # the turn of a loop, which has to make each step as well
+    if not isinstance(index, int):  # the turn of a loop, which would have to take every step as well
         return NotImplemented
-    end = sys.maxsize if isinstance(index, int) and index == -1 else index + 1
+    if all(isinstance(size, int) for size in src.shape) and src.numel() <= _FEW:
+        return NotImplemented
+    end = sys.maxsize if index == -1 else index + 1
     return slice_scatter(input, src.unsqueeze(dim), dim, index, end)
 
 

@@ -1,4 +1,4 @@
-"""``size % 4 > 0`` as the number that Python counts with: 1 or 0, without asking which of the two it is."""
+"""What Python's operators do with comparisons of sizes, and with lists."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+
+from entrepot.exporters.torch.rewriting.sequences import Parted
 
 _PLAIN: Mapping[str, Callable[[Any, Any], Any]] = {
     "Eq": operator.eq,
@@ -19,7 +21,13 @@ _PLAIN: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def as_number(left: Any, how: str, right: Any) -> Any:
-    """``left > right`` in arithmetic; ``how`` is the name of Python's node for the operator."""
+    """``left > right`` as Python counts with it, 1 or 0, without asking which of the two it is.
+
+    Args:
+        left: What is compared.
+        how: The name of Python's node for the operator.
+        right: What it is compared with.
+    """
     sizes = isinstance(left, torch.SymInt) or isinstance(right, torch.SymInt)
     if not (sizes and isinstance(left, int | torch.SymInt) and isinstance(right, int | torch.SymInt)):
         return _PLAIN[how](left, right)
@@ -37,3 +45,11 @@ def as_number(left: Any, how: str, right: Any) -> Any:
 def _one(size: Any) -> Any:
     """1 if it is positive, else 0."""
     return torch.sym_min(torch.sym_max(size, 0), 1)
+
+
+def plus(one: Any, other: Any) -> Any:
+    """What ``x[i] += y`` puts there: a list that is longer, or a sum."""
+    if isinstance(one, list | Parted):
+        one += other
+        return one
+    return one + other
