@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import torch
 
@@ -95,15 +95,47 @@ class Flow:
     going: bool = False
 
 
+_Kind = TypeVar("_Kind", bound=Operand | Template)
 FLOWS: dict[str, Flow] = {}
 _keys = itertools.count()
 
 
 def emit(flow: Flow, tensors: Sequence[torch.Tensor], ints: Sequence[Any], sizes: Sequence[Any]) -> list[torch.Tensor]:
-    """Put the operator into the graph that is being captured."""
+    """Put the operator into the graph that is being captured; around it, complex numbers are pairs of real ones."""
     key = f"flow_{next(_keys)}"
-    FLOWS[key] = flow
-    return list(torch.ops.entrepot.flow(list(tensors), list(ints), [without_powers(size) for size in sizes], key))
+    FLOWS[key] = _in_pairs(flow)
+    given = [_as_pair(each) for each in tensors]
+    made = torch.ops.entrepot.flow(given, list(ints), [without_powers(size) for size in sizes], key)
+    kinds = [template.dtype for template in flow.outputs]
+    return [torch.view_as_complex(each) if kind.is_complex else each for each, kind in zip(made, kinds, strict=True)]
+
+
+def _in_pairs(flow: Flow) -> Flow:
+    """The same with pairs of real numbers for complex ones."""
+    bodies = [replace(body, run=_run_in_pairs(body), tensors=list(map(_paired, body.tensors))) for body in flow.bodies]
+    return replace(flow, bodies=bodies, outputs=list(map(_paired, flow.outputs)))
+
+
+def _run_in_pairs(body: Body) -> Callable[[Sequence[torch.Tensor], Sequence[Any]], list[Any]]:
+    run, kinds = body.run, [operand.dtype for operand in body.tensors]
+
+    def run_in_pairs(tensors: Sequence[torch.Tensor], ints: Sequence[Any]) -> list[Any]:
+        pairs = zip(tensors, kinds, strict=True)
+        given = [torch.view_as_complex(each) if kind.is_complex else each for each, kind in pairs]
+        return [_as_pair(each) if isinstance(each, torch.Tensor) else each for each in run(given, ints)]
+
+    return run_in_pairs
+
+
+def _as_pair(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def _paired(like: _Kind) -> _Kind:
+    if not like.dtype.is_complex:
+        return like
+    how: dict[str, Any] = {"sample": (*like.sample, 2)} if isinstance(like, Operand) else {}
+    return replace(like, dtype=like.dtype.to_real(), shape=(*like.shape, 2), **how)
 
 
 def _run(tensors: Sequence[torch.Tensor], ints: Sequence[Any], sizes: Sequence[Any], key: str) -> list[torch.Tensor]:
