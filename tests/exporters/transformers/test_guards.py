@@ -13,6 +13,7 @@ import torch
 
 import entrepot as ep
 from entrepot.exporters.transformers import export, upstream, verify
+from entrepot.exporters.transformers.called import Called
 from entrepot.exporters.transformers.verify import Case, compared
 from entrepot.runtime.generation.manifest import Manifest, State
 from entrepot.runtime.generation.package import Package
@@ -64,7 +65,7 @@ def judged(
         return tokens(module.weight.dtype) if asked.get("use_cache", True) else uncached
 
     monkeypatch.setattr(verify, "generated", generated)
-    called = SimpleNamespace(model=model, whole=model, roles=ep.Roles())
+    called = Called(model, ep.Roles())
     package = SimpleNamespace(
         generate=lambda **_: made(), manifest=Manifest(kind="decoder"), inputs={"input_ids": None}, settings=Settings()
     )
@@ -109,7 +110,7 @@ def test_a_package_without_a_cache_is_held_to_the_model_without_one(
 
 
 def test_a_model_too_large_to_be_run_in_doubles_is_not_judged_by_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verify, "_MOST_DOUBLED", 1)
+    monkeypatch.setattr("entrepot.exporters.transformers.called._MOST_DOUBLED", 1)
     assert judged(monkeypatch, lambda _: OURS, lambda: OTHERS).verdict == "noted"
 
 
