@@ -83,7 +83,9 @@ def test_recurrent_layers_in_double_precision_run_in_onnxruntime(kind):
     session = ep.Session(ep.export(model, progress=False), providers=["onnxruntime"])
     x = np.random.default_rng(0).standard_normal((2, 5, 4))
     (found,) = session.run({session.inputs[0].name: x}).values()
-    np.testing.assert_allclose(found, keras.ops.convert_to_numpy(model(x)), rtol=1e-12)
+    products = x.shape[1] * (x.shape[2] + 3 + 2)  # all that a state follows from, none of them far above 1
+    off = products * np.finfo(np.float64).eps
+    np.testing.assert_allclose(found, keras.ops.convert_to_numpy(model(x)), rtol=1e-12, atol=off)
 
 
 class LogOfSum(layers.Layer):
