@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self
+from typing import Any
 
-from entrepot.exporters.torch.rewriting.lists import Lengthened, Piled, Tracked, Trailing
+from entrepot.exporters.torch.rewriting.lists import Filled, Lengthened, Piled, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.sequences import Unfinished
 from entrepot.exporters.torch.rewriting.trees import Fork, Place, Rest, UnlikeError, gather, paired, places, spread
 
 
-class Apart(Unfinished):
+class Apart(Filled, Unfinished):
     """A list of rows, each of which looks like the others.
 
     Args:
@@ -51,28 +51,23 @@ class Apart(Unfinished):
         """A row."""
         return gather(self.row, [each[index] for each in self.lists])
 
-    def append(self, row: Any) -> None:
+    def append(self, item: Any) -> None:
         """Put a row at the end."""
         leaves: list[Any] = []
         try:
-            pairs = list(paired(self.row, spread(row, leaves)))
+            pairs = list(paired(self.row, spread(item, leaves)))
         except UnlikeError as error:
             raise TypeError("a list that grows in a loop holds rows of different kinds") from error
         for one, other in pairs:
             self.lists[one.index].append(leaves[other.index])
 
-    def extend(self, rows: Any) -> None:
+    def extend(self, items: Any) -> None:
         """Put several there."""
-        if isinstance(rows, Apart):
-            for one, other in zip(self.lists, rows.lists, strict=True):
+        if isinstance(items, Apart):
+            for one, other in zip(self.lists, items.lists, strict=True):
                 one.extend(other)
-            return
-        for row in rows:
-            self.append(row)
-
-    def __iadd__(self, rows: Any) -> Self:
-        self.extend(rows)
-        return self
+        else:
+            super().extend(items)
 
 
 class _Cell:

@@ -79,25 +79,29 @@ class Tracked(list[Any]):
         return super().pop(index)
 
 
-class Growing(Parted):
-    """What stands for a list that grows in a loop."""
+class Filled(Parted):
+    """What is given items at its end, as lists are."""
 
     def append(self, item: Any) -> None:
         """Put an item at the end."""
         raise NotImplementedError
 
-    def extend(self, items: Iterable[Any]) -> None:
+    def extend(self, items: Any) -> None:
         """Put several at the end."""
         for item in items:
             self.append(item)
 
+    def __iadd__(self, items: Any) -> Self:
+        self.extend(items)
+        return self
+
+
+class Growing(Filled):
+    """What stands for a list that grows in a loop."""
+
     def __iter__(self) -> Iterator[Any]:
         """Python would go through a list without end, since nothing says that an item is not there."""
         raise TypeError("a list that grows in a loop is gone through in it")
-
-    def __iadd__(self, items: Iterable[Any]) -> Self:
-        self.extend(items)
-        return self
 
     def __add__(self, items: Iterable[Any]) -> Any:
         longer = self.joined(self.parts())
@@ -337,7 +341,7 @@ def repeated(items: list[Any], count: Any) -> Any:
     return Grown(Stacked(torch.stack(items).repeat(count, *[1] * items[0].dim())))
 
 
-class Columns(Unfinished):
+class Columns(Filled, Unfinished):
     """A list of lists or tuples of one length that a loop gives some: what they hold at each place, as one tensor.
 
     Args:
@@ -372,28 +376,21 @@ class Columns(Unfinished):
         rows = [column.select(0, index) for column in self.columns]
         return self.kind(row.item() if number else row for row, number in zip(rows, self.numbers, strict=True))
 
-    def append(self, row: Any) -> None:
-        """Put a row at the end."""
-        self._longer([as_tensor(each).unsqueeze(0) for each in row])
+    def append(self, item: Any) -> None:
+        self._longer([as_tensor(each).unsqueeze(0) for each in item])
 
-    def extend(self, rows: Any) -> None:
-        """Put several there."""
-        if isinstance(rows, Columns):
-            self._longer(rows.columns)
-            return
-        for row in rows:
-            self.append(row)
-
-    def __iadd__(self, rows: Any) -> Self:
-        self.extend(rows)
-        return self
+    def extend(self, items: Any) -> None:
+        if isinstance(items, Columns):
+            self._longer(items.columns)
+        else:
+            super().extend(items)
 
     def _longer(self, more: Sequence[torch.Tensor]) -> None:
         pairs = zip(self.columns, more, strict=True)
         self.columns = tuple(torch.cat([column, new.to(column.dtype)]) for column, new in pairs)
 
 
-class Grown(Unfinished):
+class Grown(Filled, Unfinished):
     """A list some of whose items a loop in the graph has made."""
 
     def __init__(self, *items: Any) -> None:
@@ -414,10 +411,6 @@ class Grown(Unfinished):
 
     def extend(self, items: Any) -> None:
         self.items.extend(items.items if isinstance(items, Grown) else items)
-
-    def __iadd__(self, items: Any) -> Self:
-        self.extend(items)
-        return self
 
     def insert(self, index: int, item: Any) -> None:
         if index != 0:
