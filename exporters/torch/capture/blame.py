@@ -23,6 +23,7 @@ from entrepot.exporters.torch.capture.rounding import remainders_by_nothing, rou
 from entrepot.exporters.torch.capture.settings import capture_settings
 from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.capture.sparing import sparing
+from entrepot.exporters.torch.capture.sparse_weights import sparse_laid_open
 from entrepot.exporters.torch.capture.uncompiled import uncompiled
 from entrepot.exporters.torch.capture.upstream import factors_stay_numbers
 from entrepot.exporters.torch.capture.watching import Watch
@@ -196,6 +197,7 @@ def _exported(
     with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
         for flag in (
             *flags,
+            sparse_laid_open(flat),
             Rewriting(),
             held_values(flat),
             named_weights(flat),

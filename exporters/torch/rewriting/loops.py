@@ -109,7 +109,7 @@ class _Loop:
         """A result with what a list is given each time."""
         leaf = outcome.leaves[after]
         sizes = list(leaf.shape) if isinstance(leaf, torch.Tensor) else []
-        known = self.part.symbols(self.env) - outcome.aside.private
+        known = self._known(outcome)
         changing = [at for at, size in enumerate(sizes) if not expression(size).free_symbols <= known]
         if changing and links.is_several(after):
             raise links.varying(after)
@@ -150,6 +150,10 @@ class _Loop:
                 return outcome, links
         raise UnlikeError("each time, the body leaves something else behind")
 
+    def _known(self, outcome: Outcome) -> set[Any]:
+        """The symbols that mean something outside of the loop as well."""
+        return self.part.symbols(self.env) - outcome.aside.private
+
     def _writes_to_several(self, outcome: Outcome) -> bool:
         """Take note of a tensor that the body writes to, and that several variables hold: it stays one."""
         held = [id(leaf) for leaf in self.leaves]
@@ -185,7 +189,7 @@ class _Loop:
             before, now = outcome.given[leaf], outcome.leaves[after]
             original = self.filled.get(leaf, self.leaves[leaf])
             if isinstance(before, Undefined) and not isinstance(now, Undefined):
-                self.filled[leaf] = _blank(now, outcome.aside)
+                self.filled[leaf] = _blank(now, self._known(outcome))
                 new = True
             elif isinstance(before, torch.Tensor) and leaf not in self.promoted:
                 new |= self._tensor_changed(leaf, before, now, outcome.aside)
@@ -269,9 +273,9 @@ class _Loop:
         self.state.put(values)
 
 
-def _blank(leaf: Any, found: Aside) -> torch.Tensor:
+def _blank(leaf: Any, known: set[Any]) -> torch.Tensor:
     """What a variable holds before it has a value: zeros, which nobody reads."""
     if not isinstance(leaf, torch.Tensor):
         return as_tensor(0).to(type_of(leaf))
-    shape = [1 if expression(size).free_symbols & found.private else size for size in leaf.shape]
+    shape = [size if expression(size).free_symbols <= known else 1 for size in leaf.shape]
     return torch.zeros(shape, dtype=leaf.dtype)

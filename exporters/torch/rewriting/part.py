@@ -33,7 +33,7 @@ class State:
         get: Gives their values.
         put: Changes their values.
         names: Their names.
-        inner: Those that nothing outside of the part mentions.
+        inner: Those that are new in each of its runs, and that nothing else reads.
         file: The source, if not that of ``get``.
         stores: Whether what the part stores in modules is to be among them.
     """

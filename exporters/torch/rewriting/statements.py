@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from entrepot.exporters.torch.rewriting.expressions import Expressions
 from entrepot.exporters.torch.rewriting.jumps import jumps
+from entrepot.exporters.torch.rewriting.liveness import passing
 from entrepot.exporters.torch.rewriting.scopes import STEPS, Names, always_raises, mentions, names_in
 
 
@@ -38,13 +39,13 @@ class Statements(Expressions):
         super().__init__(first)
         self._names = names
         self._mentions = mentions(function)
+        self._passing = passing(function, names)
         self._count = 0
         self._around: list[str] = []
 
     def visit_If(self, node: ast.If) -> Any:
         """A branch."""
-        state = names_in([node], self._names)
-        original = copy.deepcopy(node)
+        state, new = names_in([node], self._names), self._passing[node]
         returns = jumps([*node.body, *node.orelse], ast.Return)
         raises = (always_raises(node.body), always_raises(node.orelse))
         line = node.lineno
@@ -59,18 +60,17 @@ class Statements(Expressions):
             test,
             _load(then.name),
             _load(otherwise.name),
-            self._state(mark, state, original),
+            self._state(mark, state, new),
             ast.Constant(line),
             ast.Tuple([ast.Constant(each) for each in raises], ast.Load()),
         ]
         call = _steps("choose" if returns else "branch", arguments)
         last = ast.Return(call) if returns else ast.Expr(call)
-        return _at(node, then, otherwise, *self._accessors(mark, state), last)
+        return _at(node, *_forgotten(new), then, otherwise, *self._accessors(mark, state), last)
 
     def visit_While(self, node: ast.While) -> Any:
         """A loop that goes on while a condition holds."""
-        state = names_in([node], self._names)
-        original = copy.deepcopy(node)
+        state, new = names_in([node], self._names), self._passing[node]
         self._count += 1
         mark = self._count
         test: ast.expr = node.test
@@ -80,14 +80,13 @@ class Statements(Expressions):
         body = self._function(f"body_{mark}", self._visited(node.body), state)
         call = _steps(
             "repeat",
-            [_load(condition.name), _load(body.name), self._state(mark, state, original), ast.Constant(node.lineno)],
+            [_load(condition.name), _load(body.name), self._state(mark, state, new), ast.Constant(node.lineno)],
         )
-        return _at(node, condition, body, *self._accessors(mark, state), ast.Expr(call))
+        return _at(node, *_forgotten(new), condition, body, *self._accessors(mark, state), ast.Expr(call))
 
     def visit_For(self, node: ast.For) -> Any:
         """A loop over something."""
-        state = names_in([node], self._names)
-        original = copy.deepcopy(node)
+        state, new = names_in([node], self._names), self._passing[node]
         self._count += 1
         mark = self._count
         item = f"_ep_item_{mark}"
@@ -99,10 +98,10 @@ class Statements(Expressions):
             self.visit(node.iter),
             _load(body.name),
             left,
-            self._state(mark, state, original),
+            self._state(mark, state, new),
             ast.Constant(node.lineno),
         ]
-        return _at(node, body, *self._accessors(mark, state), ast.Expr(_steps("each", arguments)))
+        return _at(node, *_forgotten(new), body, *self._accessors(mark, state), ast.Expr(_steps("each", arguments)))
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         """A check: one of tensors is left out of a graph."""
@@ -117,8 +116,7 @@ class Statements(Expressions):
         known = {*self._names.parameters, *self._names.assigned}
         names = {each.id for each in node.targets if isinstance(each, ast.Name)} & known
         kept = [each for each in node.targets if not (isinstance(each, ast.Name) and each.id in names)]
-        forgotten = [ast.Assign([ast.Name(name, ast.Store())], undefined()) for name in sorted(names)]
-        return _at(node, *forgotten, *([ast.Delete(kept)] if kept else []))
+        return _at(node, *_forgotten(names), *([ast.Delete(kept)] if kept else []))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         """An inner function keeps its form."""
@@ -162,7 +160,7 @@ class Statements(Expressions):
                 self.visit(generator.iter),
                 function(element),
                 ast.Constant(None) if test is None else function(test),
-                self._state(mark, state, original),
+                self._state(mark, state, {name for name in state if self._only_in(original, name)}),
                 ast.Constant(node.lineno),
                 *map(_load, around),
             ],
@@ -197,9 +195,9 @@ class Statements(Expressions):
         put: list[ast.stmt] = [ast.Assign([targets], _load("_ep_values"))] if state else []
         yield self._function(f"put_{mark}", put, state, ["_ep_values"])
 
-    def _state(self, mark: int, state: Sequence[str], node: ast.AST) -> ast.expr:
+    def _state(self, mark: int, state: Sequence[str], passing: Collection[str]) -> ast.expr:
         names = ast.Tuple([ast.Constant(name) for name in state], ast.Load())
-        inner = ast.Tuple([ast.Constant(name) for name in state if self._only_in(node, name)], ast.Load())
+        inner = ast.Tuple([ast.Constant(name) for name in state if name in passing], ast.Load())
         return _steps("state", [_load(f"_ep_get_{mark}"), _load(f"_ep_put_{mark}"), names, inner])
 
     def _only_in(self, node: ast.AST, name: str) -> bool:
@@ -210,6 +208,10 @@ class Statements(Expressions):
 def undefined() -> ast.expr:
     """What stands for the value of a variable that has none."""
     return ast.Attribute(_load(STEPS), "UNDEFINED", ast.Load())
+
+
+def _forgotten(names: Collection[str]) -> list[ast.stmt]:
+    return [ast.Assign([ast.Name(name, ast.Store())], undefined()) for name in sorted(names)]
 
 
 def _is_taken(element: ast.expr, names: Sequence[str]) -> bool:

@@ -20,6 +20,7 @@ from entrepot.exporters.torch.running.kept_weights import WeightKeeper
 from entrepot.exporters.torch.running.objects import HeldObjects
 from entrepot.exporters.torch.running.padding import padding_as_in_inference
 from entrepot.exporters.torch.running.skipped_masks import skipped_masks
+from entrepot.exporters.torch.running.sparse import is_sparse, same_entries
 from entrepot.exporters.torch.running.stepping import Place
 from entrepot.exporters.torch.running.systems import solved_systems
 from entrepot.exporters.torch.upstream import writes
@@ -190,7 +191,7 @@ def random_state() -> dict[str, object]:
 
 def _written(tensor: torch.Tensor, version: int, value: torch.Tensor) -> bool:
     """Not every write is counted: those of torch's batch normalisations are not, nor those through ``.data``."""
-    return writes(tensor) != version or not torch.equal(tensor, value)
+    return writes(tensor) != version or not (same_entries if is_sparse(value) else torch.equal)(tensor, value)
 
 
 _REGISTERED = ("_parameters", "_buffers", "_modules")

@@ -24,7 +24,17 @@ class Matrix:
     is_sparse, layout, device = True, torch.sparse_coo, torch.device("cpu")
 
     def __init__(self, at: torch.Tensor, entries: torch.Tensor, shape: Sequence[Any]) -> None:
-        self.at, self.entries, self.shape = at, entries, tuple(shape)
+        self._at, self._entries, self.shape = at, entries, tuple(shape)
+
+    @property
+    def at(self) -> torch.Tensor:
+        """The row and the column of each entry."""
+        return self._at
+
+    @property
+    def entries(self) -> torch.Tensor:
+        """What is there."""
+        return self._entries
 
     @classmethod
     def __torch_function__(
