@@ -11,7 +11,7 @@ import torch
 
 from entrepot.exporters.torch.capture.blame import export_flat
 from entrepot.exporters.torch.rewriting.endless import NotFollowedError
-from entrepot.exporters.torch.rewriting.environment import SHIFT, value_of, with_equal_sizes
+from entrepot.exporters.torch.rewriting.environment import SHIFT, samples, value_of, with_equal_sizes
 from entrepot.exporters.torch.rewriting.flows import Body, Flow
 from entrepot.exporters.torch.rewriting.reading import owners
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
@@ -110,6 +110,7 @@ def capture_body(
     """
     unknown = iter(_UNKNOWN * 20)
     known = {**hints, **body.sizes}
+    known |= _fitting(body.assumed, known)
     shapes, dims, keys = [], {}, {}
     for index, operand in enumerate(body.tensors):
         shape = []
@@ -139,7 +140,7 @@ def capture_body(
         if not flow.trips:
             raise
         program = _captured(body, module, equal, tensors, dims, turned=True)
-    _check(program, keys, flow, _Turns.of(flow, body, known))
+    _check(program, keys, flow, body.assumed, _Turns.of(flow, body, known))
     return program
 
 
@@ -236,8 +237,22 @@ def _size(size: Any, sample: int | None, known: dict[Any, int], unknown: Any) ->
     return next(unknown) if found is None else found
 
 
+def _fitting(assumed: Any, known: Mapping[Any, int]) -> dict[Any, int]:
+    """Values of numbers that depend on data, as a body has them whenever it runs."""
+    if assumed is None:
+        return {}
+    rest = assumed.xreplace({symbol: sympy.Integer(value) for symbol, value in known.items()})
+    near = {None: _UNKNOWN[0]}
+    tried = samples(sorted(rest.free_symbols, key=str), near) if rest.free_symbols else ()
+    return next((each for each in tried if min(each.values()) > 1 and value_of(rest, each)), {})
+
+
 def _check(
-    program: torch.export.ExportedProgram, keys: Mapping[tuple[int, int], Any], flow: Flow, turns: _Turns | None
+    program: torch.export.ExportedProgram,
+    keys: Mapping[tuple[int, int], Any],
+    flow: Flow,
+    assumed: Any,
+    turns: _Turns | None,
 ) -> None:
     users = set(program.graph_signature.user_inputs)
     values = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder" and node.name in users]
@@ -256,15 +271,26 @@ def _check(
         if size is None or any(str(each).startswith("u") for each in getattr(size, "free_symbols", ()))
     ]
     turn = None if turns is None else values[turns.place].shape[0].node.expr
+    given = sympy.true if assumed is None else assumed.xreplace(_inside(symbols))
     for guard in notes.guards:
         condition = with_equal_sizes(guard.condition, values)
         mine = [symbol for symbol in free if symbol in condition.free_symbols]
-        if not mine or _holds(condition, mine, notes.sizes):
+        if not mine or _holds(sympy.Or(sympy.Not(given), condition), mine, notes.sizes):
             continue
         lengths, tried = [symbol for symbol in mine if symbol != turn], _values(condition, mine, notes.sizes)
         each = [condition.xreplace(dict.fromkeys(lengths, sympy.Integer(value))) for value in tried]
         if turns is None or turn not in mine or not all(turns.make(one, turn, symbols) for one in each):
             raise NotFollowedError(f"{flow.line}: what is done there needs {condition}")
+
+
+def _inside(symbols: Mapping[Any, Any]) -> dict[Any, Any]:
+    """What numbers outside are in a body, which may be given more than they are."""
+    found = {}
+    for inside, outside in symbols.items():
+        (number,) = getattr(outside, "free_symbols", ()) if len(getattr(outside, "free_symbols", ())) == 1 else (None,)
+        if number is not None and (outside - number).is_Integer:
+            found[number] = inside - (outside - number)
+    return found
 
 
 def _holds(condition: Any, mine: Sequence[Any], sizes: Mapping[Any, int]) -> bool:

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.torch.rewriting.apart import pattern
@@ -64,8 +65,9 @@ class _Branch:
         self.parts = [Part(state, functools.partial(_call, arm)) for arm in arms]
         self.leaves = self.parts[0].leaves
         self.env = environment([test, *self.leaves])
-        about_sizes = isinstance(test, torch.SymBool) and test.node.has_hint()
-        self.condition = expression(test) if about_sizes else None
+        compared = expression(test) if isinstance(test, torch.SymBool) else None
+        about_sizes = compared is not None and test.node.has_hint()
+        self.condition, self.assumed = (compared, None) if about_sizes else (None, compared)
         self.results = Results()
 
     def emit(self, place: str) -> Any:
@@ -268,6 +270,7 @@ class _Branch:
             condition,
             weights=outcome.weights,
             needed={**outcome.needed, **ones},
+            assumed=self.assumed if holds or self.assumed is None else sympy.Not(self.assumed),
         )
 
     def _outside(self, outcomes: Sequence[Outcome], leaf: int, made: torch.Tensor, like: Any) -> Any:

@@ -58,6 +58,7 @@ class Body:
         shifts: What is added to some of the numbers, by position among all that is given: no size is negative.
         weights: The names of those that it reads.
         needed: Sizes outside that have to be a number: with others, it raises an error, or is not run.
+        assumed: What holds of numbers that depend on data whenever the body runs, or ``None``.
     """
 
     run: Callable[[Sequence[torch.Tensor], Sequence[Any]], list[Any]]
@@ -69,6 +70,7 @@ class Body:
     shifts: dict[int, int] = field(default_factory=dict)
     weights: Collection[str] = ()
     needed: Mapping[Any, int] = field(default_factory=dict)
+    assumed: Any = None
 
 
 @dataclass
