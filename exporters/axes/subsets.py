@@ -14,8 +14,8 @@ def subsets(axes: list[Axis]) -> Iterator[list[Axis]]:
     """Sets of two or more axes that may belong together, the likeliest first."""
     for position in dict.fromkeys(axis for _, axis in axes):
         same = [axis for axis in axes if axis[1] == position]
-        if 1 < len(same) < len(axes):  # a batch that is as large as the number of heads
-            yield same
+        if 1 < len(same) < len(axes):  # a batch that is as large as the number of heads, or of rows in a table of sizes
+            yield from (choice for choice in without_one(same) if len(choice) > 1)
     yield from (choice for choice in without_one(axes) if len(choice) > 1)
     yield from (list(pair) for pair in itertools.combinations(axes, 2) if 3 < len(axes) <= _MOST_PAIRED)
 
