@@ -19,12 +19,22 @@ if TYPE_CHECKING:
 
 
 def may_be_related(prober: Prober, groups: Sequence[Group]) -> bool:
-    """Whether there are two or more axes that do not vary, or only to some sizes, or whose sizes add up."""
+    """Whether there are two or more axes that do not vary, or only to some sizes, or whose sizes add up.
+
+    One that can only grow may be read up to a multiple of the size of one that does not vary.
+    """
     varying = {axis for group in groups for axis in group.axes}
     stuck = [axis for axis in prober.candidates() if axis not in varying]
     narrow = [group for group in groups if not grows_freely(prober, group)]
     sizes = {prober.size(axis) for axis in stuck}
-    return len(sizes) + len(narrow) > 1 or any(group.step in sizes for group in groups) or add_up(prober, groups)
+    if len(sizes) + len(narrow) > 1 or any(group.step in sizes for group in groups) or add_up(prober, groups):
+        return True
+    return any(_is_multiple(prober, group, size) and not shrinks(prober, group) for group in groups for size in sizes)
+
+
+def _is_multiple(prober: Prober, group: Group, size: int) -> bool:
+    whole = prober.size(min(group.axes))
+    return 1 < size < whole and whole % size == 0
 
 
 def add_up(prober: Prober, groups: Sequence[Group]) -> bool:

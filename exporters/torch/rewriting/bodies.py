@@ -272,6 +272,8 @@ def _check(
     ]
     turn = None if turns is None else values[turns.place].shape[0].node.expr
     given = sympy.true if assumed is None else assumed.xreplace(_inside(symbols))
+    if not given.free_symbols <= symbols.keys():  # of what the body is not given, nothing is assumed
+        given = sympy.true
     for guard in notes.guards:
         condition = with_equal_sizes(guard.condition, values)
         mine = [symbol for symbol in free if symbol in condition.free_symbols]
@@ -287,9 +289,10 @@ def _inside(symbols: Mapping[Any, Any]) -> dict[Any, Any]:
     """What numbers outside are in a body, which may be given more than they are."""
     found = {}
     for inside, outside in symbols.items():
-        (number,) = getattr(outside, "free_symbols", ()) if len(getattr(outside, "free_symbols", ())) == 1 else (None,)
-        if number is not None and (outside - number).is_Integer:
-            found[number] = inside - (outside - number)
+        numbers: set[Any] = getattr(outside, "free_symbols", set())
+        for number in numbers if len(numbers) == 1 else ():
+            if (outside - number).is_Integer:
+                found[number] = inside - (outside - number)
     return found
 
 

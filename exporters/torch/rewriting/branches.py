@@ -67,7 +67,8 @@ class _Branch:
         self.env = environment([test, *self.leaves])
         compared = expression(test) if isinstance(test, torch.SymBool) else None
         about_sizes = compared is not None and test.node.has_hint()
-        self.condition, self.assumed = (compared, None) if about_sizes else (None, compared)
+        self.condition = compared if about_sizes else None
+        self.assumed = None if about_sizes else compared
         self.results = Results()
 
     def emit(self, place: str) -> Any:

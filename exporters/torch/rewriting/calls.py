@@ -294,6 +294,8 @@ def _split(plain: Any, tensor: torch.Tensor, split_size_or_sections: Any, dim: i
         return Pieces(tensor, size, dim % tensor.dim())
     if isinstance(size, Numbers) and size.tensor.dim() == 1:
         return Sections(tensor, size.tensor, dim % tensor.dim())
+    if isinstance(size, Grown):
+        return Sections(tensor, size.stacked(), dim % tensor.dim())
     return torch.split(tensor, size, dim)
 
 

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from onnxscript import opset20
 
+from entrepot.exporters.torch.rewriting.environment import hint
 from entrepot.exporters.torch.translations.precision import floating
 from entrepot.exporters.torch.upstream import aten_softplus
 
@@ -110,6 +111,16 @@ def translate_logsumexp(self: Any, dim: Any, keepdim: bool = False) -> Any:
     return _log_of_sum(self, kind, dim, keepdim)
 
 
+def logsumexp(input: torch.Tensor, dim: Any, keepdim: bool = False) -> torch.Tensor:
+    """In steps where a size depends on data: torch (2.13) asks whether there is anything."""
+    if not input.is_floating_point() or all(hint(size) is not None for size in input.shape):
+        return torch.logsumexp(input, dim, keepdim)
+    largest = input.amax(dim, keepdim=True)
+    base = torch.where(largest.isfinite(), largest, 0.0)
+    result = (input - base).exp().sum(dim, keepdim=True).log() + base
+    return result if keepdim else result.squeeze(dim)
+
+
 def _log_of_sum(x: Any, kind: onnx_ir.DataType, dim: Any, keepdim: bool) -> Any:
     lowest = op.Constant(value=onnx_ir.tensor(float(kind.min), dtype=kind))
     result = op.ReduceLogSumExp(op.Max(x, lowest), dim, keepdims=int(keepdim))
@@ -140,3 +151,4 @@ DECOMPOSITIONS = {
     aten.soft_margin_loss.default: soft_margin_loss,
 }
 TRANSLATIONS = {aten.softplus.default: translate_softplus, aten.logsumexp.default: translate_logsumexp}
+REPLACEMENTS = {torch.logsumexp: logsumexp, torch.Tensor.logsumexp: logsumexp, torch.special.logsumexp: logsumexp}

@@ -76,9 +76,7 @@ def roll(input: torch.Tensor, shifts: Sequence[Any], dims: Sequence[int] = ()) -
         return roll(input.reshape(-1), shifts, [0]).reshape(input.shape)
     for shift, dim in zip(shifts, dims, strict=True):
         size: Any = input.shape[dim]
-        place = torch.arange(size) - shift  # a shift is less than the size, or there is nothing to shift by sizes
-        place = torch.where(place < 0, place + size, place)
-        input = input.index_select(dim, torch.where(place >= size, place - size, place))  # noqa: A001 - one by one
+        input = input.index_select(dim, (torch.arange(size) - shift) % size)  # noqa: A001 - one by one
     return input
 
 

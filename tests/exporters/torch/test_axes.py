@@ -196,3 +196,24 @@ def test_an_axis_is_linked_to_those_at_its_place_before_others_of_its_size():
     bound = bound_groups(prober, heads, groups)
     assert bound is not None
     assert {frozenset({(0, 2), (1, 2)}), frozenset({(0, 0)}), frozenset({(2, 0)})} <= {each.axes for each in bound}
+
+
+def test_a_batch_as_large_as_the_number_of_levels_is_told_from_it():
+    def sampled(value, shapes, places):
+        levels = [value[:, :, level] * int(h) for level, (h, _) in enumerate(shapes)]
+        return torch.stack(levels, 2) + places
+
+    sample = torch.randn(2, 3, 2), torch.tensor([[4, 5], [6, 7]]), torch.randn(2, 3, 2)
+    assert found(sampled, *sample)["value_dim0"] == {"value.0", "places.0"}
+
+
+def test_what_is_read_up_to_twice_a_size_follows_it_though_it_may_be_longer():
+    def both(items, edges):
+        n = edges.shape[0]
+        return edges[:, :n] @ items + edges[:, n : 2 * n] @ items
+
+    assert found(both, torch.randn(4, 3), torch.randn(4, 8)) == {
+        "items_dim1": {"items.1"},
+        "batch": {"items.0", "edges.0"},
+        "2*batch": {"edges.1"},
+    }

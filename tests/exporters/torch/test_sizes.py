@@ -99,3 +99,44 @@ def test_pictures_that_boxes_name_may_be_as_few_as_one():
     pictures, boxes = torch.randn(1, 3, 6, 7), torch.tensor([[0, 2.5, 1.0]])
     (found,) = ep.Session(model).run({"pictures": pictures.numpy(), "boxes": boxes.numpy()}).values()
     np.testing.assert_allclose(found, Boxes()(pictures, boxes).numpy(), rtol=1e-6)
+
+
+class Diagonals(nn.Module):
+    """Diagonals that a size tells, above, below and beyond; a matrix with one; elements that are turned round."""
+
+    def forward(self, x):
+        n = x.size(0)
+        square = x @ x.T
+        parts = torch.diag(square, n // 2), square.diagonal(-(n // 2)), torch.diagonal(x, n - x.size(1))
+        beyond = square.diag(n + 2), torch.diagonal(x.unsqueeze(0), n, 1, 2)
+        return *parts, *beyond, torch.diag(x[0], n), x.roll(n // 2, 0), torch.roll(x, (n + 3, -2 * n), (1, 0))
+
+
+def test_diagonals_and_turns_that_a_size_tells():
+    same(ep.export(Diagonals(), torch.randn(4, 5), progress=False), Diagonals(), (7, 3), (5, 5), (1, 2))
+
+
+class Others(nn.Module):
+    """Each row without itself: how many elements there are, torch knows from the data only."""
+
+    def forward(self, x):
+        alike = x @ x.T
+        rest = alike[~torch.eye(x.size(0), dtype=torch.bool)].view(x.size(0), -1)
+        return rest.logsumexp(1), torch.logsumexp(rest, (0, 1), keepdim=True), rest.reshape(-1, 1, x.size(0))
+
+
+def test_rows_whose_number_of_elements_depends_on_data():
+    model = ep.export(Others(), torch.randn(4, 5), progress=False)
+    same(model, Others(), (7, 3), (5, 5), (2, 2))
+    x = torch.full((3, 3), 1e30)  # whose products are infinite
+    (found, *_) = ep.Session(model).run({model.inputs[0].name: x.numpy()}).values()
+    np.testing.assert_array_equal(found, Others()(x)[0].numpy())
+
+
+def same(model, module, *shapes):
+    assert all(isinstance(size, str) for size in model.inputs[0].shape)
+    session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
+    for shape in shapes:
+        x = torch.randn(shape)
+        for found, wanted in zip(session.run(None, {model.inputs[0].name: x.numpy()}), module(x), strict=True):
+            np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-5, atol=1e-5)

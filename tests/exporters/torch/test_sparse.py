@@ -97,3 +97,55 @@ def test_an_index_that_is_too_large_for_a_size_that_is_tried_is_refused() -> Non
         eager = Eager(module, flat.tree, state)
         with pytest.raises(Refusal, match="found index 9"):
             eager(flat.tensors)
+
+
+class Keeper(nn.Module):
+    """Keeps sparse matrices of every layout in buffers, a parameter, an attribute, and a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        table = torch.tensor([[0.0, 0.5, 0.0], [2.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
+        self.register_buffer("rows", table.to_sparse_csr())
+        self.weight = nn.Parameter(table.T.to_sparse())
+        self.columns = table.to_sparse_csc()
+        self.several = [table.to_sparse(), (2 * table).to_sparse()]
+        self.twice = torch.sparse_coo_tensor(EDGES.flip(0), WEIGHTS, (4, 3))  # one place twice
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = self.rows @ x + torch.sparse.mm(self.weight, x) + self.columns @ x
+        for matrix in self.several:
+            made = made + torch.spmm(matrix, x) + matrix.coalesce().values().sum() + matrix.to_dense().sum(0)[:, None]
+        return torch.sparse.mm(self.twice, made)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CS. tensor support is in beta")
+def test_sparse_matrices_that_a_module_keeps_are_weights() -> None:
+    module = Keeper()
+    before = [module.rows, module.weight, module.columns, *module.several, module.twice]
+    model = ep.export(module, torch.randn(3, 2), progress=False)
+    after = [module.rows, module.weight, module.columns, *module.several, module.twice]
+    assert all(one is other for one, other in zip(before, after, strict=True))
+    assert list(dict(module.named_buffers())) == ["rows"]
+    assert {"rows_indices", "weight_values", "several_1_values"} <= {*model.ir.graph.initializers}
+    x = torch.randn(3, 5)
+    (found,) = ep.Session(model).run({model.inputs[0].name: x.numpy()}).values()
+    np.testing.assert_allclose(found, module(x).detach().numpy(), rtol=1e-5, atol=1e-5)
+
+
+class Counting(nn.Module):
+    """Changes a sparse buffer in each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.eye(3).to_sparse())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen = self.seen * 2
+        return self.seen @ x
+
+
+def test_a_sparse_buffer_that_changes_is_refused_by_name() -> None:
+    module = Counting()
+    with pytest.raises(ep.ConversionError, match="seen"):
+        ep.export(module, torch.randn(3, 2), progress=False)
+    assert torch.equal(module.seen.to_dense(), torch.eye(3))
