@@ -79,6 +79,19 @@ def _other(function: Any) -> Any:
     return functools.partial(_calling, function) if calls_back(function) else as_rewritten(function)
 
 
+def method(value: Any, name: str) -> Any:
+    """A method that NumPy's numbers have, and so those computed from sizes, or anything else's."""
+    number = isinstance(value, torch.SymInt | torch.SymFloat)
+    return functools.partial(_NUMBERS[name], value) if number else getattr(value, name)
+
+
+def _astype(value: Any, dtype: Any, **_: Any) -> Any:
+    return torch.sym_int(value) if np.dtype(dtype).kind in "iu" else torch.sym_float(value)
+
+
+_NUMBERS: dict[str, Callable[..., Any]] = {"astype": _astype, "item": lambda value: value}
+
+
 def _method(function: Any) -> Any:
     """A method of a tensor, of a size, or of all sizes of a tensor."""
     if isinstance(function.__self__, torch.Size):
@@ -409,6 +422,9 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     math.log10: functools.partial(_log, 10.0),
     math.prod: _prod,
     np.prod: _prod,
+    np.power: _power,
+    **dict.fromkeys((np.int32, np.int64), functools.partial(_sized, torch.sym_int)),
+    **dict.fromkeys((np.float32, np.float64), functools.partial(_sized, torch.sym_float)),
     np.sqrt: _sqrt,
     np.log: functools.partial(_log, math.e),
     np.log2: functools.partial(_log, 2.0),

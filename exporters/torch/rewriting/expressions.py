@@ -90,6 +90,9 @@ class Expressions(ast.NodeTransformer):
                 turned = _step("transposed", node.func, rows)
                 turned.keywords = node.keywords
                 return ast.copy_location(turned, node)
+        match node.func:
+            case ast.Attribute(value, "astype" | "item" as name):
+                node.func = _step("method", value, ast.Constant(name))
         node.func = _step("callee", node.func)
         return node
 

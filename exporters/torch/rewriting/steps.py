@@ -15,7 +15,7 @@ from entrepot.exporters.torch.messages import is_about_values
 from entrepot.exporters.torch.rewriting.apart import Apart, picked
 from entrepot.exporters.torch.rewriting.arithmetic import as_number, plus
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
-from entrepot.exporters.torch.rewriting.calls import callee, power
+from entrepot.exporters.torch.rewriting.calls import callee, method, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
 from entrepot.exporters.torch.rewriting.combining import keyed, one_of, transposed
 from entrepot.exporters.torch.rewriting.endless import MOST_UNROLLED, NotFollowedError, counted, limited
@@ -60,6 +60,7 @@ __all__ = [
     "keyed",
     "listed",
     "listed_flat",
+    "method",
     "negated",
     "pick",
     "plus",

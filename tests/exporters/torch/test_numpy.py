@@ -70,6 +70,18 @@ class Numbers(nn.Module):
         return x.reshape(x.shape[0], int(np.prod(x.shape[1:]))) / np.sqrt(x.shape[1]) + np.float32(2)
 
 
+class Converted(nn.Module):
+    """Numbers of NumPy's kinds, as ``astype``, ``item`` and the kinds themselves make them of sizes."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        length = x.shape[1]
+        few = 2 * np.ceil(np.log(length)).astype("int").item()
+        few = few if few < length else length
+        rows = np.floor(np.sqrt(length)).astype(np.int64)
+        scale = np.sqrt(length).astype(float) / np.float32(length) + np.power(x.shape[0], 2) - np.int64(length // 2)
+        return x.topk(few, 1)[0].sum(1, keepdim=True) * scale + x[:, : int(rows)].mean(1, keepdim=True) + x
+
+
 class Tiled(nn.Module):
     """Arrays of ranges and lists, made into tensors by the names of their types."""
 
@@ -85,7 +97,8 @@ class Grids(nn.Module):
         return x + torch.from_numpy(rows - 0.5 * columns + np.mgrid[2 : x.shape[2] + 2]).float()
 
 
-MODULES = [Subsequent(), OfType(), Sinusoids(), Chosen(), Coordinates(), ByName(), Table(), Numbers(), Tiled(), Grids()]
+KINDS = Subsequent, OfType, Sinusoids, Chosen, Coordinates, ByName, Table, Numbers, Converted, Tiled, Grids
+MODULES = [kind() for kind in KINDS]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: type(module).__name__)
