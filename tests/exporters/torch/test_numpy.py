@@ -76,7 +76,7 @@ class Converted(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         length = x.shape[1]
         few = 2 * np.ceil(np.log(length)).astype("int").item()
-        few = few if few < length else length
+        few = min(length, few)
         rows = np.floor(np.sqrt(length)).astype(np.int64)
         scale = np.sqrt(length).astype(float) / np.float32(length) + np.power(x.shape[0], 2) - np.int64(length // 2)
         return x.topk(few, 1)[0].sum(1, keepdim=True) * scale + x[:, : int(rows)].mean(1, keepdim=True) + x
