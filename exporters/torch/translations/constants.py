@@ -44,6 +44,19 @@ def translate_masked_fill(self: Any, mask: Any, value: Any) -> Any:
     return op.Where(mask, _number(value, int(self.dtype)), self)
 
 
+def translate_times(self: Any, other: Any) -> Any:
+    """Times a number, which torch makes of the factor of whole numbers that is computed from sizes."""
+    product = op.And if self.dtype == onnx_ir.DataType.BOOL else op.Mul
+    return product(self, _number(other, int(self.dtype)))
+
+
+def translate_less(self: Any, other: Any, alpha: Any = 1) -> Any:
+    """Less a number, which may have a factor."""
+    kind = int(self.dtype)
+    number = _number(other, kind)
+    return op.Sub(self, number if alpha == 1 else op.Mul(number, _number(alpha, kind)))
+
+
 def _own(tensor: Any, dtype: int) -> int:
     return int(tensor.dtype) if dtype == -1 else dtype
 
@@ -64,4 +77,6 @@ TRANSLATIONS = {
     aten.full_like.default: translate_full_like,
     aten.new_full.default: translate_new_full,
     aten.masked_fill.Scalar: translate_masked_fill,
+    aten.mul.Scalar: translate_times,
+    aten.sub.Scalar: translate_less,
 }

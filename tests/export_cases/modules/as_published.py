@@ -167,3 +167,39 @@ class TwoViews(nn.Module):
 @case("one.0", "one.1")
 def contrast_of_two_views():
     return TwoViews(), (randn(3, 4), randn(3, 4)), (randn(5, 6), randn(5, 6))
+
+
+class RelativePlaces(nn.Module):
+    """Attention over a map, with a table of relative places that is resized to its height and width."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(8, 24)
+        self.rows, self.columns = nn.Parameter(randn(9, 4)), nn.Parameter(randn(9, 4))
+
+    def places(self, q: int, k: int, table: Tensor) -> Tensor:
+        most = int(2 * max(q, k) - 1)
+        if table.shape[0] != most:
+            resized = F.interpolate(table.reshape(1, table.shape[0], -1).permute(0, 2, 1), size=most, mode="linear")
+            resized = resized.reshape(-1, most).permute(1, 0)
+        else:
+            resized = table
+        rows = torch.arange(q)[:, None] * max(k / q, 1.0)
+        columns = torch.arange(k)[None, :] * max(q / k, 1.0)
+        return resized[((rows - columns) + (k - 1) * max(q / k, 1.0)).long()]
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, h, w, _ = x.shape
+        qkv = self.qkv(x).reshape(b, h * w, 3, 2, -1).permute(2, 0, 3, 1, 4)
+        q, k, v = qkv.reshape(3, b * 2, h * w, -1).unbind(0)
+        scores, maps = (q * 0.5) @ k.transpose(-2, -1), q.reshape(b * 2, h, w, 4)
+        by_row = torch.einsum("bhwc,hkc->bhwk", maps, self.places(h, h, self.rows))
+        by_column = torch.einsum("bhwc,wkc->bhwk", maps, self.places(w, w, self.columns))
+        scores = scores.view(b * 2, h, w, h, w) + by_row[:, :, :, :, None] + by_column[:, :, :, None, :]
+        made = scores.view(b * 2, h * w, h * w).softmax(-1) @ v
+        return made.view(b, 2, h, w, -1).permute(0, 2, 3, 1, 4).reshape(b, h, w, -1)
+
+
+@case("x.0", "x.1", "x.2")
+def relative_places_resized():
+    return RelativePlaces(), (randn(2, 5, 6, 8),), (randn(1, 7, 4, 8),)

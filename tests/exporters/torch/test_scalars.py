@@ -130,3 +130,26 @@ def test_bytes_are_shifted_by_numbers_and_numbers_by_bytes():
     found = ep.Session(model, providers=["onnxruntime"]).run([given.numpy()])
     for one, other in zip(found.values(), ShiftedBytes()(given), strict=True):
         np.testing.assert_array_equal(one, other.numpy(), strict=True)
+
+
+class OfRatios(nn.Module):
+    """Whole numbers and floats beside the larger of a ratio of two sizes and 1."""
+
+    def forward(self, x):
+        ratio = max(x.shape[1] / x.shape[0], 1.0)
+        places = torch.arange(x.shape[1])
+        made = [places * ratio, places + ratio, places - ratio, ratio - places, places / ratio, ratio / (places + 1)]
+        made += [places // ratio, places % ratio, places**ratio, torch.where(places > 2, places, ratio)]
+        made += [places > ratio, places == ratio, (places * ratio).clamp(max=ratio)]
+        return *made, x * ratio, x - ratio, torch.sub(x, ratio, alpha=3)
+
+
+def test_numbers_beside_the_ratio_of_two_sizes():
+    model = ep.export(OfRatios(), torch.randn(5, 6), progress=False)
+    assert all(isinstance(size, str) for size in model.inputs[0].shape)
+    session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
+    for shape in ((5, 6), (3, 8), (9, 4)):
+        x = torch.randn(shape)
+        for found, wanted in zip(session.run(None, {"x": x.numpy()}), OfRatios()(x), strict=True):
+            assert found.dtype == wanted.numpy().dtype
+            np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-5, atol=1e-6)
