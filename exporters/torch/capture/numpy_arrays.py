@@ -80,11 +80,12 @@ class _AsTensors(TorchFunctionMode):
 @contextlib.contextmanager
 def numpy_of_sizes() -> Iterator[None]:
     """Inside, NumPy's functions take sizes that vary, tensors without values, and the arrays that come of them."""
-    element_types = numpy_in_torch._dtypes  # noqa: SLF001 - has no other name
+    element_types, operands = numpy_in_torch._dtypes, numpy_in_torch._dtypes_impl  # noqa: SLF001 - have no other names
     changes: list[tuple[Any, Mapping[str, Any]]] = [
         (np, {**_functions(), "mgrid": _Grid(np.mgrid)}),
         (torch, {"from_numpy": functools.partial(_from_numpy, torch.from_numpy)}),
         (element_types, {"dtype": functools.partial(_element_type, element_types.dtype)}),
+        (operands, {"nep50_to_tensors": functools.partial(_operands, operands.nep50_to_tensors)}),
     ]
     before = [{name: vars(module)[name] for name in changed} for module, changed in changes]
     _Array.__array_ufunc__ = None  # NumPy's own arrays leave sums with these to them
@@ -136,6 +137,12 @@ def _varies(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(map(_varies, value))
     return isinstance(value, _VARYING) or (isinstance(value, torch.Tensor) and type(value) not in _PLAIN)
+
+
+def _operands(plain: Callable[..., Any], one: Any, other: Any, weak: bool, name: str) -> Any:
+    """Those of an operation: torch (2.13) takes NumPy's own doubles for numbers of Python, and does not know them."""
+    one, other = (torch.as_tensor(each) if isinstance(each, np.generic) else each for each in (one, other))
+    return plain(one, other, weak and not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)), name)
 
 
 def _as_ours(value: Any) -> Any:

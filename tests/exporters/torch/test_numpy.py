@@ -82,6 +82,17 @@ class Converted(nn.Module):
         return x.topk(few, 1)[0].sum(1, keepdim=True) * scale + x[:, : int(rows)].mean(1, keepdim=True) + x
 
 
+class Doubles(nn.Module):
+    """Arrays of sizes beside NumPy's own numbers, which a list of scales is made of."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = []
+        for scale in np.array([2.0, 2 ** (1 / 3)]):
+            places = np.arange(0.5, x.shape[1], 1)
+            made.append(np.float32(3) * (places - 4.0 * scale) / np.int64(2) + np.arange(x.shape[1]) * scale)
+        return x + torch.from_numpy(np.vstack(made).astype(np.float32)).sum(0)[:, None]
+
+
 class Tiled(nn.Module):
     """Arrays of ranges and lists, made into tensors by the names of their types."""
 
@@ -97,7 +108,7 @@ class Grids(nn.Module):
         return x + torch.from_numpy(rows - 0.5 * columns + np.mgrid[2 : x.shape[2] + 2]).float()
 
 
-KINDS = Subsequent, OfType, Sinusoids, Chosen, Coordinates, ByName, Table, Numbers, Converted, Tiled, Grids
+KINDS = Subsequent, OfType, Sinusoids, Chosen, Coordinates, ByName, Table, Numbers, Converted, Doubles, Tiled, Grids
 MODULES = [kind() for kind in KINDS]
 
 
