@@ -11,7 +11,14 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.torch.rewriting.apart import pattern
-from entrepot.exporters.torch.rewriting.environment import as_in_sample, aside, environment, expression, taken_at
+from entrepot.exporters.torch.rewriting.environment import (
+    as_in_sample,
+    aside,
+    environment,
+    expression,
+    is_private,
+    taken_at,
+)
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
 from entrepot.exporters.torch.rewriting.links import is_row, kept_apart, lopsided, rows_by_turns
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
@@ -180,9 +187,15 @@ class _Branch:
         if not all(isinstance(item, torch.Tensor) and item.dim() == like.dim() for item in items):
             return
         known = {*self.env.backed_var_to_val}
-        varying = [at for at, size in enumerate(like.shape) if expression(size).free_symbols - known]
+        varying = [
+            at for at, size in enumerate(like.shape) if is_private(size) or expression(size).free_symbols - known
+        ]
         if varying in ([], [0]):
             raise lopsided(owners[0], like, uneven=bool(varying))
+
+    def _is_unknown(self, size: Any) -> bool:
+        """Whether a size means nothing outside of the arm: it depends on data, or on the turn of a loop."""
+        return is_private(size) or not expression(size).free_symbols <= self.env.backed_var_to_val.keys()
 
     def _check_rows(self, owner: Any, rows: Sequence[tuple[Outcome, Any]]) -> None:
         """The same for one that is given a list or tuple.

@@ -95,3 +95,27 @@ def test_an_empty_list_of_pieces_is_false():
     session = ep.Session(model)
     np.testing.assert_array_equal(session.run([-np.ones((2, 2), np.float32)])["output"], [0])
     np.testing.assert_array_equal(session.run([np.array([[4, 5], [-1, 7], [8, -9]], np.float32)])["output"], [4, 5, 7])
+
+
+def test_pieces_at_turns_of_loops_may_be_put_into_a_list_in_one_arm():
+    """The best class of each frame, up to two times, until one is none: frames are cut out as pieces of length one."""
+
+    def forward(x):
+        found, state = [], torch.zeros(1, 4)
+        for t in range(x.size(0)):
+            for _ in range(2):
+                best = (x[t : t + 1] + state).argmax(-1)
+                if best.item() == 0:
+                    break
+                found.append(best)
+                state = state - 0.5 * torch.nn.functional.one_hot(best, 4)
+        return torch.cat(found) if found else torch.zeros(0, dtype=torch.long)
+
+    def frames(count):
+        return torch.randn(count, 4, generator=torch.Generator().manual_seed(count))
+
+    model = ep.export(forward, frames(6), progress=False)
+    session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
+    for given in (frames(6), frames(9), frames(1), -frames(6), torch.eye(4)[:1]):
+        (found,) = session.run(None, {"x": given.numpy()})
+        assert found.tolist() == forward(given).tolist()
