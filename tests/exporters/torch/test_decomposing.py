@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from entrepot.exporters.torch.lowering.decomposing import decomposed
 from entrepot.exporters.torch.lowering.promotion import promote_types
 from entrepot.exporters.torch.lowering.writes import without_writes
 from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.translations import decompositions
 
 Function = Callable[..., Any]
 
@@ -323,3 +325,21 @@ def test_what_returns_what_it_is_given_is_left_out_without_being_traced(monkeypa
     assert aten.dropout.default not in {node.target for node in traced} | set(operators(program))
     assert aten.contiguous.default not in {node.target for node in traced} | set(operators(program))
     torch.testing.assert_close(program.module()(x), idle(x))
+
+
+_CELLS = (nn.GRUCell, nn.LSTMCell, nn.RNNCell, functools.partial(nn.RNNCell, nonlinearity="relu"))
+
+
+@pytest.mark.parametrize("cell", _CELLS)
+@pytest.mark.parametrize("bias", [True, False])
+def test_cells_of_recurrent_networks_are_taken_apart_where_they_stand(
+    cell: Any, bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = cell(3, 5, bias=bias)
+    monkeypatch.delattr(torch.export.ExportedProgram, "run_decompositions")
+    with quiet():
+        program = torch.export.export(module, (torch.randn(2, 3),), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+        apart = decomposed(program, decompositions())
+    assert not any("cell" in str(operator) for operator in operators(apart))
+    x = torch.randn(4, 3)
+    torch.testing.assert_close(apart.module()(x), module(x))
