@@ -164,7 +164,7 @@ class _Traced:
                 specs.append(spec)
             return leaves
 
-        values = [node.meta["val"] for node in operands]
+        values = _apart([node.meta["val"] for node in operands])
         graph = make_fx(together, decomposition_table=table)(*values).graph
         leaves: Any = graph.output_node().args[0]
         made = iter(leaves)
@@ -228,10 +228,10 @@ class _Copy:
         results = traced.results[first]
         needed = self._needed(results, own)
         given = counterparts(first, node)
-        starts = {
-            each: given.get(traced.operands[each], traced.operands[each]) for each in needed if each.op == "placeholder"
-        }
-        if not all(start in self._made for start in starts.values()):  # a size that a later value has
+        operands = {each: traced.operands[each] for each in needed if each.op == "placeholder"}
+        starts = {each: given.get(operand, operand) for each, operand in operands.items()}
+        foreign = first is not node and not given.keys() >= set(operands.values())
+        if foreign or not all(start in self._made for start in starts.values()):  # a size that another value has
             return self._inserted(node, self._alone(node), node, self._made)
         own.update({each: self._made[start] for each, start in starts.items()})
 
@@ -323,6 +323,17 @@ def note_value(node: Node) -> None:
     if "val" not in node.meta:
         compute: Any = node.target
         node.meta["val"] = compute(*map_arg(node.args, lambda arg: arg.meta["val"]))
+
+
+def _apart(values: Sequence[Any]) -> list[Any]:
+    """The values, each an object of its own: what is written to keeps its object, and a trace takes both for one."""
+    seen: set[int] = set()
+    found = []
+    for value in values:
+        again = isinstance(value, torch.Tensor) and id(value) in seen
+        found.append(value.detach() if again else value)
+        seen.add(id(value))
+    return found
 
 
 _OF_RESULTS = {"val", "tensor_meta"}

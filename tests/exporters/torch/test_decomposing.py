@@ -369,6 +369,46 @@ def test_operands_of_those_that_are_alike_keep_their_places(monkeypatch: pytest.
     torch.testing.assert_close(apart.module()(x), (torch.ones(6), 5 * x))
 
 
+def written(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    y[1:, 1:].copy_(x[1:, 1:])
+    return torch.hypot(y, torch.full_like(y, 3.0))
+
+
+def test_what_is_written_to_is_another_operand_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return written(x) + written(x + 1)
+
+    table = {
+        aten.slice_scatter.default: lambda x, part, dim, start, end=None, step=1: torch.cat(
+            [x.narrow(dim, 0, start), part], dim
+        ),
+        aten.hypot.default: lambda x, y: (x * x + y * y).sqrt(),
+    }
+    traced = traced_operators(monkeypatch)
+    program = captured(twice, torch.randn(5, 4))
+    apart = decomposed(program, table)
+    assert [node.target for node in traced].count(aten.slice_scatter.default) == 2  # along either axis
+    assert [node.target for node in traced].count(aten.hypot.default) == 1
+    x = torch.randn(7, 4)
+    torch.testing.assert_close(apart.module()(x), twice(x))
+
+
+def test_a_tensor_and_what_becomes_of_it_are_two_operands() -> None:
+    def compared(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        before = y + 0
+        y.add_(1)
+        return torch.hypot(before, y)
+
+    program = captured(compared, torch.randn(5))
+    first, second = next(node for node in program.graph.nodes if node.target is aten.hypot.default).args
+    second.meta["val"] = first.meta["val"]  # as in-place operators leave it
+    apart = decomposed(program, {aten.hypot.default: lambda x, y: x - 3 * y})
+    x = torch.randn(7)
+    torch.testing.assert_close(apart.module()(x), 2 * x - 3 * (2 * x + 1))
+
+
 def test_numbers_that_are_drawn_alike_are_drawn_apart() -> None:
     def drawing(x: torch.Tensor) -> torch.Tensor:
         return nn.functional.softplus(x) - nn.functional.softplus(x + 1)
