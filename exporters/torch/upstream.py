@@ -91,14 +91,14 @@ __all__ = [
     "TracerWarning", "TypePromotionInterpreter", "WeightNorm", "aten_pow_tensor_scalar", "aten_scalar_tensor",
     "aten_softplus", "builtins_in_captures", "call_op", "composites_known", "conditions_told", "convert_version",
     "create_onnx_friendly_decomposition_table", "disable_proxy_modes_tracing", "enable_python_dispatcher",
-    "export_with", "fake_rules", "fast_shapes", "flat_weights", "forget_dispatch", "get_decompositions",
-    "get_onnx_implemented_overloads", "get_type_promotion_rule", "guarding_hint_or_throw", "has_guarding_hint",
-    "int8_product", "integer_product", "is_natural", "is_operator", "is_surely_contiguous", "is_uncounted",
-    "know_functions_of_sizes", "layouts", "make_fx", "meta_registrations", "meta_table", "node_making", "node_meanings",
-    "notes_while_captured", "numpy_in_torch", "overlap_of", "pack_padded", "pad_packed", "pad_rows", "pytree",
-    "quantized_decomposed", "remember_number", "remembered_number", "remove_assertion_nodes", "scan", "shape_inference",
-    "shape_rules", "size_functions", "size_settings", "split_composites", "statically_known_true", "sym_log2",
-    "tensor_settings", "to_onnx_program", "with_composites", "with_formula", "without_modes",
+    "export_with", "fake_rules", "fast_shapes", "flat_weights", "forget_dispatch", "free_unbacked_symbols",
+    "get_decompositions", "get_onnx_implemented_overloads", "get_type_promotion_rule", "guarding_hint_or_throw",
+    "has_guarding_hint", "int8_product", "integer_product", "is_natural", "is_operator", "is_surely_contiguous",
+    "is_uncounted", "know_functions_of_sizes", "layouts", "make_fx", "meta_registrations", "meta_table", "node_making",
+    "node_meanings", "notes_while_captured", "numpy_in_torch", "overlap_of", "pack_padded", "pad_packed", "pad_rows",
+    "pytree", "quantized_decomposed", "remember_number", "remembered_number", "remove_assertion_nodes", "scan",
+    "shape_inference", "shape_rules", "size_functions", "size_settings", "split_composites", "statically_known_true",
+    "sym_log2", "tensor_settings", "to_onnx_program", "with_composites", "with_formula", "without_modes",
 ]  # fmt: skip
 
 int8_product: Any = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - what weight-only quantisation calls

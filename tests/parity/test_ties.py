@@ -99,6 +99,21 @@ def test_a_wrong_result_at_edge_values_is_found_where_nothing_is_tied() -> None:
     assert not at_edges(Last(wrong=1.0), [1, 2, 0.5])
 
 
+def test_a_source_is_asked_once_what_it_computes_with_the_first_of_equal_elements() -> None:
+    class First(Last):
+        asked = 0
+
+        def first_of_equal(self, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            self.asked += 1
+            return self.run(feeds)
+
+    source = First(wrong=1.0)
+    sample = Case("sample", {"x": np.array([3, 2, 1], np.float32) / 4})
+    report = verify(source, model(BEST), [sample], providers=["cpu", "onnxruntime"])
+    assert len(report.failures) == 2
+    assert source.asked == 1
+
+
 PLACES = """<ir_version: 10, opset_import: ["": 20]>
 g (float[N, 4] x) => (float[N, 2] values, int64[N, 2] places, int32[N] first) {
   k = Constant <value_ints = [2]> ()

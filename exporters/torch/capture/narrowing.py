@@ -18,7 +18,7 @@ def keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrowe
     if group.symbol in narrowed and group.step > 1:  # the bounds were found before, for sizes between the steps, too
         return ""
     beyond = bounds.get("max", 0) + 1
-    if beyond > 1 and _is_at_stake(group, beyond):
+    if beyond > 1 and is_at_stake(group, beyond):
         if reason := _kept_from(group, beyond, prober):
             return reason
         if _goes_in_steps(group, beyond, prober):
@@ -36,7 +36,7 @@ def keep_within(group: Group, bounds: Mapping[str, int], prober: Prober, narrowe
     return ""
 
 
-def _is_at_stake(group: Group, size: int) -> bool:
+def is_at_stake(group: Group, size: int) -> bool:
     """Whether an axis may not be cut short at a size: a far one is a stated bound, unless more was asked for."""
     near = size <= min(_COSTLY, (AMPLE if group.bounded else _FAR) * group.sizes[0])
     return group.endless or (group.wants(size) and (near or group.asked[1] is not None))

@@ -24,7 +24,7 @@ from entrepot.exporters.torch.capture.automatic import broken_condition, symbols
 from entrepot.exporters.torch.capture.blame import guard_line, noted_line
 from entrepot.exporters.torch.capture.dims import export_along
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule, capture_sample
-from entrepot.exporters.torch.capture.narrowing import keep_within
+from entrepot.exporters.torch.capture.narrowing import is_at_stake, keep_within
 from entrepot.exporters.torch.capture.watching import CaptureEnded, End, Watch
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.stepping import Stepper
@@ -82,7 +82,7 @@ def capture_open(
     def is_of_no_use(end: End) -> bool:
         if end.pinned:
             return end.group.required or useless(end.group)
-        return end.group.endless or end.most < max(end.group.sizes)
+        return end.most < max(end.group.sizes) or is_at_stake(end.group, end.most + 1)
 
     while True:
         watch = Watch(watched, tensors, is_of_no_use)

@@ -17,6 +17,7 @@ import torch
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
+from entrepot.exporters.torch.lowering.alike import counterparts, first_alike, holds_tensor
 from entrepot.exporters.torch.lowering.composites import decomposing
 from entrepot.exporters.torch.lowering.schemas import is_composite, may_write
 from entrepot.exporters.torch.lowering.writes import without_writes
@@ -95,10 +96,11 @@ def _decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.ex
         idle = set(filter(_is_idle, apart))
         apart = [node for node in apart if node not in idle]
         with mode, enable_python_dispatcher(), torch.no_grad():
-            traced = _Traced.of(apart, rest)
+            alike = first_alike(apart)
+            traced = _Traced.of([node for node in apart if node not in alike], rest)
             if not all(map(_is_pure, traced.graph.nodes)):
                 return None
-            copied = _Copy(traced, lambda node: _Traced.of([node], rest), idle)
+            copied = _Copy(traced, alike, lambda node: _Traced.of([node], rest), idle)
             for node in graph.nodes:
                 copied.add(node)
     return copied.program(program)
@@ -162,7 +164,7 @@ class _Traced:
                 specs.append(spec)
             return leaves
 
-        values = [node.meta["val"] for node in operands]
+        values = _apart([node.meta["val"] for node in operands])
         graph = make_fx(together, decomposition_table=table)(*values).graph
         leaves: Any = graph.output_node().args[0]
         made = iter(leaves)
@@ -178,13 +180,21 @@ class _Copy:
 
     Args:
         traced: What they become.
+        alike: By operator that was not traced: one that becomes the same.
         alone: Traces one of them apart from the others.
         idle: Operators whose result has the elements of their operand.
     """
 
-    def __init__(self, traced: _Traced, alone: Callable[[Node], _Traced], idle: Collection[Node]) -> None:
+    def __init__(
+        self,
+        traced: _Traced,
+        alike: Mapping[Node, Node],
+        alone: Callable[[Node], _Traced],
+        idle: Collection[Node],
+    ) -> None:
         self.graph = Graph()
         self._traced = traced
+        self._alike = alike
         self._alone = alone
         self._idle = idle
         self._made: dict[Node, Any] = {}
@@ -194,7 +204,9 @@ class _Copy:
         """Copy a node, or what it becomes."""
         given: Any = node.args[0] if node.args else None
         if node in self._traced.results:
-            self._made[node] = self._inserted(node, self._traced)
+            self._made[node] = self._inserted(node, self._traced, node, self._made)
+        elif node in self._alike:
+            self._made[node] = self._inserted(node, self._traced, self._alike[node], {})
         elif node.target is _SAME or node in self._idle:
             self._made[node] = self._made[given]
         elif node.target is operator.getitem and isinstance(self._made[given], Sequence):
@@ -204,35 +216,50 @@ class _Copy:
             if node.op == "placeholder":  # the signature knows it by this name, be it one of Python's own
                 new.name = str(node.target)
 
-    def _inserted(self, node: Node, traced: _Traced) -> Any:
-        """The results of a node, computed by what it becomes."""
-        results = traced.results[node]
-        needed = self._needed(results)
-        starts = {each: traced.operands[each] for each in needed if each.op == "placeholder"}
-        if not all(start in self._made for start in starts.values()):  # a size that a later value has
-            return self._inserted(node, self._alone(node))
-        self._made.update({each: self._made[start] for each, start in starts.items()})
+    def _inserted(self, node: Node, traced: _Traced, first: Node, own: dict[Node, Any]) -> Any:
+        """The results of a node, computed by what it becomes.
+
+        Args:
+            node: It.
+            traced: What it becomes, or the ``first`` one does that is like it.
+            first: As told.
+            own: Copies of traced nodes, those of sizes aside: they are the same for all that are alike.
+        """
+        results = traced.results[first]
+        needed = self._needed(results, own)
+        given = counterparts(first, node)
+        operands = {each: traced.operands[each] for each in needed if each.op == "placeholder"}
+        starts = {each: given.get(operand, operand) for each, operand in operands.items()}
+        foreign = first is not node and not given.keys() >= set(operands.values())
+        if foreign or not all(start in self._made for start in starts.values()):  # a size that another value has
+            return self._inserted(node, self._alone(node), node, self._made)
+        own.update({each: self._made[start] for each, start in starts.items()})
+
+        def copy_of(traced: Node) -> Any:
+            return own[traced] if traced in own else self._made[traced]
+
         sizes = _sizes_before(results, node)
         for each in needed:
             if each not in starts:
-                self._made[each] = new = self._copied(each, node)
+                own[each] = new = self._copied(each, node, copy_of)
                 new.meta["val"] = pytree.tree_map(lambda value: _with_sizes(value, sizes), new.meta["val"])
-        return pytree.tree_map_only(Node, self._made.__getitem__, results)
+        return pytree.tree_map_only(Node, copy_of, results)
 
-    def _copied(self, traced: Node, origin: Node) -> Node:
+    def _copied(self, traced: Node, origin: Node, copy_of: Callable[[Node], Any]) -> Node:
         """A traced node, with what is known of the one it comes from."""
-        new = self.graph.node_copy(traced, self._made.__getitem__)
+        new = self.graph.node_copy(traced, copy_of)
         new.meta.update({name: value for name, value in origin.meta.items() if name not in _OF_RESULTS})
         note_value(new)
         return new
 
-    def _needed(self, results: Any) -> list[Node]:
+    def _needed(self, results: Any, own: Collection[Node]) -> list[Node]:
         """What is not copied yet of the traced nodes that some results are computed from, in order."""
         found: set[Node] = set()
         waiting = [leaf for leaf in pytree.tree_leaves(results) if isinstance(leaf, Node)]
         while waiting:
             node = waiting.pop()
-            if node not in found and node not in self._made:
+            copied = node in own or (node in self._made and not holds_tensor(node))
+            if node not in found and not copied:
                 found.add(node)
                 waiting += node.all_input_nodes
         return sorted(found)
@@ -296,6 +323,17 @@ def note_value(node: Node) -> None:
     if "val" not in node.meta:
         compute: Any = node.target
         node.meta["val"] = compute(*map_arg(node.args, lambda arg: arg.meta["val"]))
+
+
+def _apart(values: Sequence[Any]) -> list[Any]:
+    """The values, each an object of its own: what is written to keeps its object, and a trace takes both for one."""
+    seen: set[int] = set()
+    found = []
+    for value in values:
+        again = isinstance(value, torch.Tensor) and id(value) in seen
+        found.append(value.detach() if again else value)
+        seen.add(id(value))
+    return found
 
 
 _OF_RESULTS = {"val", "tensor_meta"}

@@ -49,7 +49,7 @@ def resize(input: torch.Tensor, size: Sequence[Any], *, memory_format: Any = Non
 def squeeze(input: torch.Tensor, dim: int) -> Any:
     """Without an axis, if it has one element; torch.onnx (2.13) takes others out, too, which no runtime does."""
     sizes: Sequence[Any] = input.shape
-    single = not sizes or (isinstance(sizes[dim], int) and sizes[dim] == 1)
+    single = not sizes or statically_known_true(sizes[dim] == 1)
     return NotImplemented if single else input.detach()
 
 

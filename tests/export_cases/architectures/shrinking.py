@@ -41,6 +41,12 @@ _HEADS = (("hidden_size", "num_attention_heads"), ("hidden_size", "num_heads"), 
 _PERIOD, _OFFSET = re.compile(r"_layer_period$"), re.compile(r"_layer_offset$")
 _CHUNKS = re.compile(r"^(mamba_)?chunk_size$")
 """Of scans: tensors have this size twice, whatever the length of a text."""
+_PIECES = re.compile(r"^attention_window$|^block_size$")
+"""Of attention in pieces: texts are padded to whole ones."""
+_STATES = re.compile(r"^linear_num_heads$")
+"""Matrices that scans carry along: they take chunks of a length of their own, whatever the length of a text."""
+_STEPS = re.compile(r"^max_text_length$|_iters$")
+"""Of a loop of Python in ``forward``."""
 _VOCABULARY = re.compile(r"vocab_size|^num_embeddings$|^vocab_offset$")
 _TOKEN = re.compile(r"(_token_id|_token_index|_id|_ids)$")
 _LAYER_INDEX = re.compile(r"ind(ex|ic)e?s?$|insert_layer|feature_layer|_layer_ids?$|no_rope_layers|layers_to_")
@@ -131,6 +137,9 @@ def _value(key: str, value: Any, divisor: int, layers: int, tokens: dict[int, in
         (_EXPERTS, 4),
         (_CHOSEN, 2),
         (_CHUNKS, 16),
+        (_PIECES, 128),
+        (_STATES, 4),
+        (_STEPS, 4),
     ):
         if pattern.search(key):
             return min(value, most)

@@ -133,6 +133,15 @@ def test_shrinking_leaves_one_layer_of_each_kind_where_nothing_says_how_many_the
     assert small == {"layers_block_type": ["linear", "moe", "full"], "block_sizes": [2, 2, 2]}
 
 
+def test_shrinking_leaves_few_steps_and_short_pieces():
+    large = {"attention_window": [512, 512], "block_size": 64, "linear_num_heads": 64, "hc_sinkhorn_iters": 20}
+    small = shrunk(large | {"max_text_length": 500}, divisor=16, layers=2)
+    assert small == {
+        "attention_window": [128, 128], "block_size": 64, "linear_num_heads": 4, "hc_sinkhorn_iters": 4,
+        "max_text_length": 4,
+    }  # fmt: skip
+
+
 def test_shrinking_keeps_heads_and_periods_possible_and_leaves_no_foreign_backbone():
     large = {
         "vision_config": {"hidden_size": 1152, "num_attention_heads": 16, "num_key_value_heads": 16},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from entrepot.exporters.torch.lowering.decomposing import decomposed
 from entrepot.exporters.torch.lowering.promotion import promote_types
 from entrepot.exporters.torch.lowering.writes import without_writes
 from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.translations import decompositions
 
 Function = Callable[..., Any]
 
@@ -323,3 +325,125 @@ def test_what_returns_what_it_is_given_is_left_out_without_being_traced(monkeypa
     assert aten.dropout.default not in {node.target for node in traced} | set(operators(program))
     assert aten.contiguous.default not in {node.target for node in traced} | set(operators(program))
     torch.testing.assert_close(program.module()(x), idle(x))
+
+
+def traced_operators(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    found: list[Any] = []
+    of = decomposing._Traced.of
+    monkeypatch.setattr(decomposing._Traced, "of", lambda nodes, table: found.extend(nodes) or of(nodes, table))
+    return found
+
+
+def test_what_comes_apart_into_the_same_is_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def several(x: torch.Tensor) -> Any:
+        y, short = x * 2, x[:, 1:]
+        alike = nn.functional.softplus(x) + nn.functional.softplus(y) + nn.functional.softplus(x + y)
+        other = nn.functional.softplus(short).sum() + nn.functional.softplus(short, beta=2).sum()
+        return alike, other
+
+    table = {
+        aten.softplus.default: lambda x, beta=1, threshold=20: torch.log1p(torch.exp(x * beta)) / beta + x.shape[0]
+    }
+    traced = traced_operators(monkeypatch)
+    program = captured(several, torch.randn(5, 4))
+    apart = decomposed(program, table)
+    assert len(traced) == 3
+    assert operators(apart).count(aten.log1p.default) == 5
+    assert operators(apart).count(aten.sym_size.int) == 2  # of one, and of the shorter ones
+    x = torch.randn(7, 4)
+    for got, wanted in zip(apart.module()(x), several(x), strict=True):
+        assert got.shape == wanted.shape
+    first = torch.log1p(torch.exp(x)) + torch.log1p(torch.exp(2 * x)) + torch.log1p(torch.exp(3 * x)) + 21
+    torch.testing.assert_close(apart.module()(x)[0], first)
+
+
+def test_operands_of_those_that_are_alike_keep_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    def crossed(x: torch.Tensor) -> Any:
+        y = x + 1
+        return torch.hypot(x, y) - torch.hypot(y, x), torch.hypot(x, x)
+
+    traced = traced_operators(monkeypatch)
+    apart = decomposed(captured(crossed, torch.ones(4)), {aten.hypot.default: lambda a, b: 2 * a + 3 * b})
+    assert len(traced) == 2
+    x = torch.randn(6)
+    torch.testing.assert_close(apart.module()(x), (torch.ones(6), 5 * x))
+
+
+def written(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    y[1:, 1:].copy_(x[1:, 1:])
+    return torch.hypot(y, torch.full_like(y, 3.0))
+
+
+def test_what_is_written_to_is_another_operand_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return written(x) + written(x + 1)
+
+    table = {
+        aten.slice_scatter.default: lambda x, part, dim, start, end=None, step=1: torch.cat(
+            [x.narrow(dim, 0, start), part], dim
+        ),
+        aten.hypot.default: lambda x, y: (x * x + y * y).sqrt(),
+    }
+    traced = traced_operators(monkeypatch)
+    program = captured(twice, torch.randn(5, 4))
+    apart = decomposed(program, table)
+    assert [node.target for node in traced].count(aten.slice_scatter.default) == 2  # along either axis
+    assert [node.target for node in traced].count(aten.hypot.default) == 1
+    x = torch.randn(7, 4)
+    torch.testing.assert_close(apart.module()(x), twice(x))
+
+
+def test_a_tensor_and_what_becomes_of_it_are_two_operands() -> None:
+    def compared(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        before = y + 0
+        y.add_(1)
+        return torch.hypot(before, y)
+
+    program = captured(compared, torch.randn(5))
+    first, second = next(node for node in program.graph.nodes if node.target is aten.hypot.default).args
+    second.meta["val"] = first.meta["val"]  # as in-place operators leave it
+    apart = decomposed(program, {aten.hypot.default: lambda x, y: x - 3 * y})
+    x = torch.randn(7)
+    torch.testing.assert_close(apart.module()(x), 2 * x - 3 * (2 * x + 1))
+
+
+def test_numbers_that_are_drawn_alike_are_drawn_apart() -> None:
+    def drawing(x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.softplus(x) - nn.functional.softplus(x + 1)
+
+    table = {aten.softplus.default: lambda x: torch.rand(x.shape) + x * 0}
+    apart = decomposed(captured(drawing, torch.randn(50)), table)
+    assert operators(apart).count(aten.rand.default) == 2
+
+
+def test_what_has_sizes_that_values_give_is_like_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(x: torch.Tensor) -> Any:
+        return x[x > 0].sin(), x[x < 0].sin()
+
+    traced = traced_operators(monkeypatch)
+    program = captured(chosen, torch.randn(9))
+    with quiet():
+        apart = decomposed(program, {aten.sin.default: lambda x: x.new_zeros(x.shape[0]) + 2 * x})
+    assert sum(node.target is aten.sin.default for node in traced) == 2
+    x = torch.tensor([1.0, -2.0, 3.0])
+    torch.testing.assert_close(apart.module()(x), (torch.tensor([2.0, 6.0]), torch.tensor([-4.0])))
+
+
+_CELLS = (nn.GRUCell, nn.LSTMCell, nn.RNNCell, functools.partial(nn.RNNCell, nonlinearity="relu"))
+
+
+@pytest.mark.parametrize("cell", _CELLS)
+@pytest.mark.parametrize("bias", [True, False])
+def test_cells_of_recurrent_networks_are_taken_apart_where_they_stand(
+    cell: Any, bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = cell(3, 5, bias=bias)
+    monkeypatch.delattr(torch.export.ExportedProgram, "run_decompositions")
+    with quiet():
+        program = torch.export.export(module, (torch.randn(2, 3),), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+        apart = decomposed(program, decompositions())
+    assert not any("cell" in str(operator) for operator in operators(apart))
+    x = torch.randn(4, 3)
+    torch.testing.assert_close(apart.module()(x), module(x))

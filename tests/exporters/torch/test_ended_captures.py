@@ -82,6 +82,46 @@ def test_a_capture_is_ended_where_the_module_goes_on(ended):
         assert np.allclose(got, Padded()(x), atol=1e-5)
 
 
+class PaddedLate(Deep):
+    """Takes another path for inputs longer than any that is tried."""
+
+    def forward(self, x):
+        x = x * 2 if x.shape[1] <= 40 else x * 3
+        return self.deep(x)
+
+
+class Bounded(Deep):
+    """Takes no longer inputs."""
+
+    def forward(self, x):
+        if x.shape[1] > 40:
+            raise ValueError("too long")
+        return self.deep(x)
+
+
+def test_a_capture_is_ended_before_it_is_asked_whether_the_module_goes_on(ended):
+    model = ep.export(PaddedLate(), torch.randn(3, 5))
+    assert ended[0][0]
+    session = ep.Session(model)
+    for length in (4, 40, 41, 90):
+        x = torch.randn(2, length)
+        (got,) = session.run({"x": x.numpy()}).values()
+        assert np.allclose(got, PaddedLate()(x), atol=1e-5)
+
+
+def test_a_capture_that_ends_where_the_module_does_is_made_anew(ended):
+    model = ep.export(Bounded(), torch.randn(3, 5))
+    assert [early for early, _ in ended] == [True, False]
+    assert model.inputs[0].shape == ("batch", "x_dim1")
+    session = ep.Session(model)
+    for length in (4, 40):
+        x = torch.randn(2, length)
+        (got,) = session.run({"x": x.numpy()}).values()
+        assert np.allclose(got, Bounded()(x), atol=1e-5)
+    with pytest.raises(ep.InputError):
+        session.run({"x": np.zeros((2, 41), np.float32)})
+
+
 def test_a_capture_that_fixes_an_axis_waits_for_the_next_way():
     told = []
     model = ep.export(Counted(), torch.randn(3, 5), progress=told.append)
