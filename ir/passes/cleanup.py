@@ -26,6 +26,7 @@ from entrepot.ir.passes.gather_slices import GatherSlices
 from entrepot.ir.passes.infer_sizes import InferSizes
 from entrepot.ir.passes.join_moves import JoinMoves
 from entrepot.ir.passes.keep_axes import KeepAxes
+from entrepot.ir.passes.keep_reduced import KeepReduced
 from entrepot.ir.passes.let_broadcast import LetBroadcast
 from entrepot.ir.passes.levels import Level
 from entrepot.ir.passes.lift_constants import LiftConstants
@@ -76,6 +77,7 @@ def clean_up(
         UnpackSequences(),
         JoinMoves(),
         KeepAxes(),
+        KeepReduced(),
         DropNegations(),
         SumSquares(),
         GatherSlices(),
