@@ -67,7 +67,8 @@ def _give_bias(node: ir.Node, more: ir.Value, names: Names) -> None:
     both = ir.node("Add", [bias, more])
     both.outputs[0].name = both.name = names.fresh(f"{node.outputs[0].name}_bias")
     assert bias is not None
-    assert node.graph is not None
     both.outputs[0].type, both.outputs[0].shape = bias.type, bias.shape
-    node.graph.insert_before(node, both)
+    graph = bias.graph  # around a loop the sum is computed once
+    assert graph is not None
+    graph.insert_before(graph[0], both)
     node.replace_input_with(2, both.outputs[0])

@@ -11,7 +11,7 @@ from entrepot.ir.passes.add_to_products import AddToProducts
 from tests.ir.passes.forms import check, model
 from tests.ir.passes.test_moves import cleaned
 
-INPUTS, Y = "float[n, 2] x, float[n, 3] h, float[4] z", "float[n, 4] y"
+INPUTS, Y = "float[n, 2] x, float[n, 3] h, float[4] z, bool k", "float[n, 4] y"
 WEIGHTS = (
     "<float[4, 2] v = {1, 2, 3, 4, 5, 6, 7, 8}, float[3, 4] w = {1, -1, 2, -2, 0, 3, -3, 1, 2, 0, 1, -1}, "
     "float[4] a = {0.5, 1.5, -0.5, 2}, float[4] b = {3, -1, 0.25, 1}, float[1] c = {7}>"
@@ -30,6 +30,12 @@ JOINED = {
     "a bias behind": (
         FIRST.format("") + "q = Gemm(h, w, z) y = Add(q, p)",
         "q = Gemm(h, w, z); y = Gemm(x, v, q) transB=1",
+    ),
+    "in a branch": (
+        "y = If(k) <then_branch = t () => (float[n, 4] s) {"
+        + FIRST.format(", a")
+        + "q = Gemm(h, w, b) s = Add(p, q) }, else_branch = e () => (float[n, 4] o) { o = Gemm(h, w) }>",
+        "q_bias = Add(b, a); y = If(k) {o = Gemm(h, w)} {q = Gemm(h, w, q_bias); s = Gemm(x, v, q) transB=1}",
     ),
     "no bias": (
         FIRST.format("") + "q = Gemm(h, w) y = Add(p, q)",
