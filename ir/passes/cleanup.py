@@ -31,6 +31,7 @@ from entrepot.ir.passes.let_broadcast import LetBroadcast
 from entrepot.ir.passes.levels import Level
 from entrepot.ir.passes.lift_constants import LiftConstants
 from entrepot.ir.passes.merge_repeated import MergeRepeated
+from entrepot.ir.passes.negate_factors import NegateFactors
 from entrepot.ir.passes.pad_zeros import PadZeros
 from entrepot.ir.passes.read_sizes import ReadSizes
 from entrepot.ir.passes.settle_shapes import SettleShapes
@@ -79,6 +80,7 @@ def clean_up(
         KeepAxes(),
         KeepReduced(),
         DropNegations(),
+        NegateFactors(weights),
         SumSquares(),
         GatherSlices(),
         GatherRows(),

@@ -10,6 +10,7 @@ import pytest
 from entrepot.ir.passes.drop_negations import DropNegations
 from entrepot.ir.passes.keep_axes import KeepAxes
 from entrepot.ir.passes.keep_reduced import KeepReduced
+from entrepot.ir.passes.negate_factors import NegateFactors
 from entrepot.ir.passes.sum_squares import SumSquares
 from tests.ir.passes.forms import check, model
 from tests.ir.passes.test_moves import cleaned, ints
@@ -145,3 +146,28 @@ def test_an_axis_that_is_put_back_later_is_kept(body, expected):
 @pytest.mark.parametrize("body", NOT_PUT_BACK)
 def test_other_reductions_keep_no_axis(body):
     check(KeepReduced(), model(body, "float[n, 3, 4] x, float[4] w", Y), None, sizes=(3, 1))
+
+
+NEGATED_FACTORS = [
+    (NUMBER.format("2.0") + "m = Neg(x) y = Div(m, k)", "y = Div(x, y_factor)"),
+    (NUMBER.format("2.0") + "m = Neg(x) y = Mul(k, m)", "y = Mul(y_factor, x)"),
+    (NUMBER.format("2.0") + "m = Neg(x) p = Mul(z, k) y = Div(m, p)", "p = Mul(z, p_factor); y = Div(x, p)"),
+    (NUMBER.format("2.0") + "m = Neg(x) p = Div(k, z) y = Mul(p, m)", "p = Div(p_factor, z); y = Mul(p, x)"),
+]
+LEFT_NEGATED = [
+    "m = Neg(x) y = Div(m, z)",
+    NUMBER.format("2.0") + "m = Neg(x) p = Mul(m, k) y = Add(p, m)",
+    NUMBER.format("2.0") + "m = Neg(x) p = Mul(z, k) q = Div(m, p) y = Add(q, p)",
+    "m = Neg(x) y = Mul(m, w)",
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), NEGATED_FACTORS)
+def test_a_number_is_negated_instead_of_what_is_multiplied(body, expected):
+    check(cleaned(NegateFactors()), model(body, "float[n, 3, 4] x, float[n, 3, 4] z", Y), expected)
+
+
+@pytest.mark.parametrize("body", LEFT_NEGATED)
+def test_other_products_are_of_what_was_negated(body):
+    source = model(body, "float[n, 3, 4] x, float[n, 3, 4] z", Y, "<float w = {2}>")
+    check(NegateFactors(["w"]), source, None, sizes=(3, 1))
