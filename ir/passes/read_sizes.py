@@ -28,7 +28,8 @@ class ReadSizes(ir.passes.InPlacePass):
 
     Before: ``h = Conv<strides = [2]>(x)``, ``Expand(m, Concat([1], (Shape(x)[2:3] - 1) / 2 + 1))``, where the last
     size of both results has one name. After: ``Expand(m, Concat([1], Shape<start = 2, end = 3>(h)))``. Only of values
-    that are computed before. Bodies of loops are left alone, since names of sizes there hold for one turn.
+    that are computed before. What users call the sizes of outputs says nothing about them. Bodies of loops are left
+    alone, since names of sizes there hold for one turn.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
@@ -58,6 +59,8 @@ class _Reading:
 
     def note(self, value: ir.Value) -> None:
         """Sizes of this value may be read from here on."""
+        if value.is_graph_output():
+            return
         for axis, dim in enumerate(value.shape or ()):
             if isinstance(dim, ir.SymbolicDim) and is_named(dim):
                 self._places.setdefault(str(dim.value), (value, axis))
@@ -69,6 +72,8 @@ class _Reading:
         parts = _parts(vector, self._types)
         shape = node.outputs[0].shape
         if at is None or parts is None or shape is None or len(parts) > len(shape):
+            return False
+        if node.outputs[0].is_graph_output():
             return False
         dims = list(shape)[len(shape) - len(parts) :]
         places = [self._place(part, dim, vector) for part, dim in zip(parts, dims, strict=True)]

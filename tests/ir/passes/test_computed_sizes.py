@@ -51,6 +51,12 @@ def test_a_size_of_another_name_stays_computed():
     check(ReadSizes(), model(READ["alone"][0], INPUTS, Y, NAMED.format("other", "twice")), None, sizes=(4, 1))
 
 
+def test_names_of_outputs_are_taken_for_no_sizes():
+    body = TWICE + "d = Mul(s, t) e = Add(h, h) y = Expand(z, d)"
+    source = model(body, INPUTS, "float[twice] y, float[a, b, c] e", "<float[n, 1, twice] h>")
+    check(ReadSizes(), source, None, sizes=(4, 1))
+
+
 MANY = ints(f="4", g="2", w="8") + "s = Shape<start = 0, end = 1>(x) k = Size({}) m = Mul(s, f) p = Mul(m, g) "
 REST = "r = Div(k, p) c = Concat<axis = 0>({}) y = Reshape<allowzero = {}>(x, c)"
 LEFT = {
