@@ -11,21 +11,29 @@ from entrepot.ir.errors import DEFECT, MALFORMED, ConversionError, EntrepotError
 from entrepot.ir.passes.absorb_leading import AbsorbLeadingNormalization
 from entrepot.ir.passes.absorb_normalization import AbsorbNormalization
 from entrepot.ir.passes.absorb_padding import AbsorbPadding
+from entrepot.ir.passes.add_to_products import AddToProducts
 from entrepot.ir.passes.arrange_weights import ArrangeWeights
 from entrepot.ir.passes.clip_bounds import ClipBounds
 from entrepot.ir.passes.drop_idle import DropIdle
 from entrepot.ir.passes.drop_negations import DropNegations
 from entrepot.ir.passes.drop_unused import DropUnused
 from entrepot.ir.passes.drop_zero_bias import DropZeroBias
+from entrepot.ir.passes.flatten_stacks import FlattenStacks
 from entrepot.ir.passes.fold_constants import Evaluate, FoldConstants
+from entrepot.ir.passes.gather_moved import GatherMoved
 from entrepot.ir.passes.gather_rows import GatherRows
 from entrepot.ir.passes.gather_slices import GatherSlices
+from entrepot.ir.passes.infer_sizes import InferSizes
 from entrepot.ir.passes.join_moves import JoinMoves
 from entrepot.ir.passes.keep_axes import KeepAxes
+from entrepot.ir.passes.keep_reduced import KeepReduced
 from entrepot.ir.passes.let_broadcast import LetBroadcast
 from entrepot.ir.passes.levels import Level
 from entrepot.ir.passes.lift_constants import LiftConstants
 from entrepot.ir.passes.merge_repeated import MergeRepeated
+from entrepot.ir.passes.negate_factors import NegateFactors
+from entrepot.ir.passes.pad_zeros import PadZeros
+from entrepot.ir.passes.read_sizes import ReadSizes
 from entrepot.ir.passes.settle_shapes import SettleShapes
 from entrepot.ir.passes.settle_types import SettleTypes
 from entrepot.ir.passes.share_sizes import ShareSizes
@@ -70,14 +78,22 @@ def clean_up(
         UnpackSequences(),
         JoinMoves(),
         KeepAxes(),
+        KeepReduced(),
         DropNegations(),
+        NegateFactors(weights),
         SumSquares(),
         GatherSlices(),
         GatherRows(),
         TakeParts(),
+        FlattenStacks(),
+        PadZeros(),
+        GatherMoved(),
         TurnProducts(in_place=in_place),
+        AddToProducts(),
         SettleShapes(),
         LetBroadcast(),
+        InferSizes(),
+        ReadSizes(),
         ShareSizes(),
         ClipBounds(weights),
         MergeRepeated(),

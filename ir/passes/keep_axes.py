@@ -49,14 +49,15 @@ def _keep(node: ir.Node, types: Types) -> bool:
 def _shape(reduction: ir.Node, keepdims: int, types: Types) -> ir.Shape | None:
     """What a reduction has with ``keepdims``; ``None`` for what is none, or of unknown axes."""
     given = types.shape(reduction.inputs[0]) if reduction.inputs else None
-    axes = None if given is None else _axes(reduction, len(given), types)
+    axes = None if given is None else reduced_axes(reduction, len(given), types)
     if given is None or axes is None:
         return None
     gone = {axis % len(given) for axis in axes}
     return ir.Shape([1 if axis in gone else dim for axis, dim in enumerate(given) if keepdims or axis not in gone])
 
 
-def _axes(node: ir.Node, rank: int, types: Types) -> Sequence[int] | None:
+def reduced_axes(node: ir.Node, rank: int, types: Types) -> Sequence[int] | None:
+    """The axes that a node reduces, which may count from the end; ``None`` for what is no reduction, or unknown."""
     if node.domain or not rank:
         return None
     if node.op_type in ("ArgMax", "ArgMin"):

@@ -160,16 +160,21 @@ def _piece(value: ir.Value | None, axis: int, types: Types) -> tuple[ir.Value | 
 
 def _element(value: ir.Value | None, axis: int, types: Types) -> tuple[ir.Value | None, int]:
     """What a part is an element of, and which, counted from the front."""
-    stacked, rank = _producer(value), types.shape(value)
-    gather = None if stacked is None or not stacked.inputs else _producer(stacked.inputs[0])
-    if stacked is None or gather is None or gather.op_type != "Gather" or rank is None:
+    made, rank = _producer(value), types.shape(value)
+    if made is None or not made.inputs or rank is None:
+        return None, 0
+    keeps = made.op_type == "Gather"
+    gather = made if keeps else _producer(made.inputs[0])
+    if gather is None or gather.op_type != "Gather" or not (keeps or _adds_only(made, axis, len(rank), types)):
         return None, 0
     place = types.known.array(gather.inputs[1])
-    if place is None or place.shape or not _adds_only(stacked, axis, len(rank), types):
+    if (
+        place is None
+        or place.shape != ((1,) if keeps else ())
+        or gather.attributes.get_int("axis", 0) % len(rank) != axis
+    ):
         return None, 0
-    if gather.attributes.get_int("axis", 0) % len(rank) != axis:
-        return None, 0
-    return gather.inputs[0], int(place)
+    return gather.inputs[0], int(place.item())
 
 
 def _adds_only(node: ir.Node, axis: int, rank: int, types: Types) -> bool:

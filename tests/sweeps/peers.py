@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,9 @@ Run = Callable[[Sequence[np.ndarray]], Sequence[Any]]
 def failures(case: Case, run: Run, prepare: Callable[[Any], Any] = lambda module: module) -> set[str]:
     """The runs of a case for which a file does not return what the module returns.
 
-    They are the case's calls, with other sizes, and the sample a hundredfold, with zeros, with something that is no
-    number, and as logarithms of small numbers, the first of which is 0; those that the module itself refuses do not
-    count.
+    They are the case's calls, with other sizes, and the sample a hundredfold and ten thousandfold, with zeros, with
+    something that is no number, as logarithms of small numbers, the first of which is 0, and with the axes that differ
+    between calls longer, all alike or each by another factor; those that the module itself refuses do not count.
 
     Args:
         case: What was exported.
@@ -67,8 +67,44 @@ def _runs(case: Case) -> Iterator[tuple[str, Call]]:
     yield from ((f"call {at}", call) for at, call in enumerate(calls))
     yield "zeros", _changed(calls[0], torch.zeros_like)
     yield "a hundredfold", _changed(calls[0], lambda each: each * 100)
+    yield "ten thousandfold", _changed(calls[0], lambda each: each * 10_000)
     yield "no number", _changed(calls[0], _with_a_hole)
     yield "ruled out", _changed(calls[0], _without_the_first)
+    groups = _varying(calls)
+    if groups:
+        yield "longer", _longer(calls[0], {place: 3 for group in groups for place in group})
+    if len(groups) > 1:
+        factors = {place: at for at, group in enumerate(groups, 2) for place in group}
+        yield "in other proportions", _longer(calls[0], factors)
+
+
+_Place = tuple[int, int]
+"""Which tensor of a call, and which of its axes."""
+
+
+def _varying(calls: Sequence[Call]) -> list[list[_Place]]:
+    """The axes that differ between calls, those together that have one size in each."""
+    shapes = [[tuple(each.shape) for each in tensors(call)] for call in calls]
+    if len({tuple(map(len, each)) for each in shapes}) > 1:
+        return []
+    groups: dict[tuple[int, ...], list[_Place]] = {}
+    for at, shape in enumerate(shapes[0]):
+        for axis in range(len(shape)):
+            groups.setdefault(tuple(each[at][axis] for each in shapes), []).append((at, axis))
+    return [places for sizes, places in groups.items() if len({*sizes}) > 1]
+
+
+def _longer(call: Call, factors: Mapping[_Place, int]) -> Call:
+    """The sample repeated along axes, with other numbers each time."""
+    generator = torch.Generator().manual_seed(1)
+    fresh = []
+    for at, each in enumerate(tensors(call)):
+        repeated = each.repeat([factors.get((at, axis), 1) for axis in range(each.dim())])
+        if each.is_floating_point() and not torch.equal(each, each.round()):
+            repeated = repeated * (0.8 + 0.4 * torch.rand(repeated.shape, generator=generator)).to(each.dtype)
+        fresh.append(repeated)
+    changed: Call = replaced(call, iter(fresh))
+    return changed
 
 
 def _changed(call: Call, change: Callable[[torch.Tensor], torch.Tensor]) -> Call:

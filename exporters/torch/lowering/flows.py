@@ -188,15 +188,13 @@ def _bind_number(graph: onnx_ir.Graph, formal: onnx_ir.Value, value: onnx_ir.Val
     """Let what asks for the shape of an empty tensor read a number, to which something may be added."""
     if not formal.uses():
         return
-    one, zero = _constant([1]), _constant([0])
+    one = _constant([1])
     row = onnx_ir.node("Reshape", [value, one.outputs[0]])
     nodes = [one, row]
     if shift:
         added = _constant([shift])
         row = onnx_ir.node("Add", [row.outputs[0], added.outputs[0]])
         nodes += [added, row]
-    shape = onnx_ir.node("Concat", [row.outputs[0], zero.outputs[0]], {"axis": 0})
-    empty = onnx_ir.node("ConstantOfShape", [shape.outputs[0]])
     full = False
     for user, _ in list(formal.uses()):
         attributes = user.attributes
@@ -212,7 +210,10 @@ def _bind_number(graph: onnx_ir.Graph, formal: onnx_ir.Value, value: onnx_ir.Val
             full |= user.outputs[0].is_graph_output()
         else:
             full = True
-    if full:
+    if full:  # a node that is made and not put into the graph would still read the row
+        zero = _constant([0])
+        shape = onnx_ir.node("Concat", [row.outputs[0], zero.outputs[0]], {"axis": 0})
+        empty = onnx_ir.node("ConstantOfShape", [shape.outputs[0]])
         nodes += [zero, shape, empty]
         formal.replace_all_uses_with(empty.outputs[0])
     for number, node in enumerate(nodes):

@@ -30,6 +30,7 @@ def keep_exact(model: onnx_ir.Model) -> None:
         node for node in onnx_ir.traversal.RecursiveGraphIterator(model.graph) if node.op_type in ("MatMul", "Gemm")
     ]
     for source in dict.fromkeys(source for node in found if (source := _quantised_weight(node)) is not None):
+        _turn(source)
         _detour(model, source)
 
 
@@ -49,6 +50,29 @@ def _quantised_weight(node: onnx_ir.Node) -> onnx_ir.Node | None:
 def _is_dequantised(value: onnx_ir.Value | None) -> bool:
     producer = None if value is None else value.producer()
     return producer is not None and producer.op_type == "DequantizeLinear"
+
+
+def _turn(source: onnx_ir.Node) -> None:
+    """Let the weight be transposed, which is done where it is stored, if all that reads it is a Transpose."""
+    (weight, scale), result, graph = source.inputs[:2], source.outputs[0], source.graph
+    readers = [use.node for use in result.uses()]
+    by_axis = scale is not None and scale.shape is not None and scale.shape.rank() < 2
+    if len(readers) != 1 or readers[0].op_type != "Transpose" or not by_axis or graph is None:
+        return
+    (old,) = readers
+    order = old.attributes.get_ints("perm", (1, 0))
+    turned = onnx_ir.Node("", "Transpose", [weight], old.attributes.values())
+    turned.metadata_props.update(old.metadata_props)
+    source.replace_input_with(0, turned.outputs[0])
+    if "axis" in source.attributes:
+        axis = source.attributes.get_int("axis", 1)
+        source.attributes["axis"] = onnx_ir.AttrInt64("axis", list(order).index(axis % 2))
+    turned.outputs[0].name = f"{result.name}_turned"
+    turned.outputs[0].shape, turned.outputs[0].type = old.outputs[0].shape, None if weight is None else weight.type
+    result.shape = old.outputs[0].shape
+    old.outputs[0].replace_all_uses_with(result, replace_graph_outputs=True)
+    graph.insert_before(source, turned)
+    graph.remove(old, safe=True)
 
 
 def _detour(model: onnx_ir.Model, source: onnx_ir.Node) -> None:

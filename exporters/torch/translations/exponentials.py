@@ -122,12 +122,19 @@ def logsumexp(input: torch.Tensor, dim: Any, keepdim: bool = False) -> torch.Ten
 
 
 def _log_of_sum(x: Any, kind: onnx_ir.DataType, dim: Any, keepdim: bool) -> Any:
+    """After the largest element of a row less a number whose exponential is nothing beside it, if there is one axis."""
+    axes = [dim] if isinstance(dim, int) else list(dim)
+    if len(axes) == 1:
+        first = op.Sub(op.ReduceMax(x, axes, keepdims=1), op.Constant(value=onnx_ir.tensor(_NOTHING, dtype=kind)))
+        return op.ReduceLogSumExp(op.Concat(first, x, axis=axes[0]), axes, keepdims=int(keepdim))
     lowest = op.Constant(value=onnx_ir.tensor(float(kind.min), dtype=kind))
-    result = op.ReduceLogSumExp(op.Max(x, lowest), dim, keepdims=int(keepdim))
-    largest = op.ReduceMax(x, dim, keepdims=int(keepdim))  # a row of the lowest number is not one of minus infinities
+    result = op.ReduceLogSumExp(op.Max(x, lowest), axes, keepdims=int(keepdim))
+    largest = op.ReduceMax(x, axes, keepdims=int(keepdim))  # a row of the lowest number is not one of minus infinities
     return op.Where(op.LessOrEqual(result, lowest), largest, result)
 
 
+_NOTHING = 200.0
+"""exp(-200) is less than half of the last digit of 1, also in double precision, and 0 in single."""
 _SINGLE, _SHORT = onnx_ir.DataType.FLOAT, (onnx_ir.DataType.FLOAT16, onnx_ir.DataType.BFLOAT16)
 _ITSELF = 18.0
 """From here on log(1 + exp(-x)) is less than half of the last digit of a float32."""

@@ -173,10 +173,15 @@ def _signal(z: Pair, dim: Sequence[int], normalization: int, last_dim_size: Any)
     place = torch.arange(last_dim_size)
     mirrored = place > _counted(last_dim_size // 2)
     source = torch.where(mirrored, _counted(last_dim_size) - place, place)
-    sign = torch.where(mirrored, -1.0, 1.0).to(z.re.dtype)
-    sign = sign.reshape([-1 if axis == dim[-1] % z.re.dim() else 1 for axis in range(z.re.dim())])
-    whole = Pair(z.re.index_select(dim[-1], source), z.im.index_select(dim[-1], source) * sign)
-    return _transformed(whole, dim[-1:], normalization, False).re
+    axis = dim[-1] % z.re.dim()
+    mirrored = mirrored.reshape([-1 if each == axis else 1 for each in range(z.re.dim())])
+    if is_product(last_dim_size):
+        sign = torch.where(mirrored, -1.0, 1.0).to(z.re.dtype)
+        whole = Pair(z.re.index_select(axis, source), z.im.index_select(axis, source) * sign)
+        return _transformed(whole, [axis], normalization, False).re
+    signs = torch.where(mirrored.unsqueeze(-1), 1.0 - 2.0 * torch.arange(2), 1.0).to(z.re.dtype)
+    pairs = torch.stack([z.re, z.im], -1).index_select(axis, source) * signs
+    return torch.ops.entrepot.fourier(pairs, axis, normalization, False).select(-1, 0)
 
 
 def _equal(one: Any, other: Any) -> torch.Tensor:

@@ -50,3 +50,8 @@ def test_a_row_masked_by_the_lowest_number_is_not_one_of_infinities():
     for provider in ("cpu", "onnxruntime"):
         (found,) = ep.Session(model, providers=[provider]).run({model.inputs[0].name: rows.numpy()}).values()
         np.testing.assert_array_equal(found, rows.logsumexp(-1).numpy())
+
+
+def test_a_sum_of_exponentials_along_one_axis_takes_four_nodes():
+    model = ep.export(Module(lambda x: x.logsumexp(1)), torch.randn(3, 4, 5), progress=False)
+    assert [node.op_type for node in model.ir.graph] == ["ReduceMax", "Sub", "Concat", "ReduceLogSumExp"]

@@ -88,3 +88,22 @@ def test_a_long_loop_is_kept_at_once_where_a_capture_would_follow_each_step():
     (note,) = [note for note in model.notes if note.startswith("captured")]
     assert "rewritten, since it takes" in note
     assert "steps of Python" in note
+
+
+class Leaky(nn.Module):
+    """The turn of a loop that starts at 1 reads two steps."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        level = x[:, 0]
+        for at in range(1, x.shape[1]):
+            level = 0.5 * level + x[:, at] * x[:, at - 1]
+        return level
+
+
+def test_a_turn_computes_nothing_that_nobody_reads():
+    model = ep.export(Leaky(), torch.randn(2, 5, 3), progress=False)
+    (loop,) = (node for node in model.ir.graph if node.op_type == "Loop")
+    body = loop.attributes["body"].as_graph()
+    unread = [node.op_type for node in body if not any(each.uses() or each.is_graph_output() for each in node.outputs)]
+    assert not unread
+    assert [node.op_type for node in body].count("Add") == 2  # the step, and the sum

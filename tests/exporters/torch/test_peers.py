@@ -28,10 +28,14 @@ def scaled(x: np.ndarray, small: float = 1e-8) -> np.ndarray:
 FILES = {
     "right": (scaled, set()),
     "without the small number": (lambda x: scaled(x, 0.0), {"zeros"}),
-    "for the sample alone": (lambda x: scaled(x[:2]), {"call 1"}),
+    "for the sample alone": (lambda x: scaled(x[:2]), {"call 1", "longer"}),
+    "for a few rows": (lambda x: scaled(x[:5]), {"longer"}),
     "without NaN": (lambda x: np.nan_to_num(scaled(x)), {"no number", "ruled out"}),
     "without infinity": (lambda x: scaled(np.where(np.isinf(x), np.float32(0), x)), {"ruled out"}),
-    "without large numbers": (lambda x: scaled(np.where(x > 50, np.float32(np.inf), x)), {"a hundredfold"}),
+    "without large numbers": (
+        lambda x: scaled(np.where(x > 50, np.float32(np.inf), x)),
+        {"a hundredfold", "ten thousandfold"},
+    ),
     "rounded": (lambda x: scaled(x).astype(np.float16), set()),
 }
 
@@ -47,7 +51,22 @@ def test_a_file_that_does_not_run_is_wrong_everywhere():
     def run(feeds):
         raise RuntimeError("no kernel")
 
-    assert failures(CASE, run) == {"call 0", "call 1", "zeros", "a hundredfold", "no number", "ruled out"}
+    assert failures(CASE, run) == {
+        *("call 0", "call 1", "zeros", "a hundredfold", "ten thousandfold", "no number", "ruled out", "longer")
+    }
+
+
+def test_axes_that_differ_alike_grow_together_and_others_apart():
+    shapes = []
+
+    class Read(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            shapes.append((*x.shape, *y.shape))
+            return x.sum() + y.sum()
+
+    calls = [(torch.rand(a, b, 3), torch.ones(b, a)) for a, b in ((2, 4), (3, 4 + 1))]
+    assert not failures(Case("read", "modules", lambda: Built(Read(), calls)), lambda feeds: [sum(map(np.sum, feeds))])
+    assert shapes[-2:] == [(6, 12, 3, 12, 6), (4, 12, 3, 12, 4)]
 
 
 def test_results_are_near_where_shapes_agree():

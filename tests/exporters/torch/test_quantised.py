@@ -413,6 +413,16 @@ def test_weights_kept_as_integers_are_dequantised_by_a_node(kind: str, most: int
     assert str(weight.dtype) == ("INT4" if most == 7 and opset > 20 else "INT8")
 
 
+@pytest.mark.parametrize("kind", ["columns", "all"])
+def test_a_weight_kept_as_integers_is_stored_as_the_product_takes_it(kind: str) -> None:
+    model = ep.export(Stored(kind, 127), torch.randn(2, 5, 32))
+    assert model.report
+    assert "Transpose" not in [node.op_type for node in model.ir.graph]
+    (weight,) = (value for name, value in model.ir.graph.initializers.items() if name == "weight")
+    assert weight.shape is not None
+    assert weight.shape.numpy()[-2:] == (32, 16)
+
+
 def test_four_bits_take_half_a_byte_in_the_file(tmp_path: Any) -> None:
     class Wide(Stored):
         def __init__(self) -> None:

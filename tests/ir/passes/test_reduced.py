@@ -9,6 +9,8 @@ import pytest
 
 from entrepot.ir.passes.drop_negations import DropNegations
 from entrepot.ir.passes.keep_axes import KeepAxes
+from entrepot.ir.passes.keep_reduced import KeepReduced
+from entrepot.ir.passes.negate_factors import NegateFactors
 from entrepot.ir.passes.sum_squares import SumSquares
 from tests.ir.passes.forms import check, model
 from tests.ir.passes.test_moves import cleaned, ints
@@ -103,3 +105,69 @@ def test_sums_of_squares_take_one_node(body, expected):
 @pytest.mark.parametrize("body", NO_SQUARES)
 def test_what_is_no_sum_of_squares_or_of_whole_numbers_stays(body):
     check(SumSquares(), model(body, INPUTS, Y), None)
+
+
+FEWER = ints(a="1") + "r = ReduceSumSquare<keepdims = 0>(x, a) n = Sqrt(r) "
+PUT_BACK = [
+    (
+        FEWER + NUMBER.format("2.0") + "m = Max(n, k) s = Unsqueeze(m, a) y = Div(x, s)",
+        "r = ReduceSumSquare(x, [1]) keepdims=1; n = Sqrt(r); m = Max(n, k); y = Div(x, m)",
+    ),
+    (
+        FEWER + "y = Unsqueeze(n, a)",
+        "r = ReduceSumSquare(x, [1]) keepdims=1; y = Sqrt(r)",
+    ),
+    (
+        ints(a="2", b="-2") + "r = ReduceSum<keepdims = 0>(x, a) n = Neg(r) s = Unsqueeze(n, a) t = Unsqueeze(n, b) "
+        "y = Mul(s, t)",
+        "r = ReduceSum(x, [2]) keepdims=1; n = Neg(r); t = Transpose(n) perm=[0, 2, 1]; y = Mul(n, t)",
+    ),
+    (
+        ints(a="0", b="2", c="1") + "r = ReduceMax<keepdims = 0>(x, a) s = Unsqueeze(r, b) t = Unsqueeze(r, a) "
+        "u = Unsqueeze(r, c) e = ReduceMean(s) v = Mul(e, t) y = Mul(u, v)",
+        "r = ReduceMax(x, [0]) keepdims=1; s = Transpose(r) perm=[1, 2, 0]; u = Transpose(r) perm=[1, 0, 2]; "
+        "e = ReduceMean(s); v = Mul(e, r); y = Mul(u, v)",
+    ),
+]
+NOT_PUT_BACK = [
+    FEWER + "s = Unsqueeze(n, a) t = ReduceMean(n) y = Div(s, t)",
+    FEWER + "m = Add(n, w) s = Unsqueeze(m, a) y = Div(x, s)",
+    FEWER + "s = Unsqueeze(n, a) t = Add(n, r) u = Unsqueeze(t, a) y = Mul(s, u)",
+    ints(a="1", b="0") + "r = ReduceSum<keepdims = 0>(x, a) n = Neg(r) y = Unsqueeze(n, b)",
+    ints(a="1, 2", b="1") + "r = ReduceSum<keepdims = 0>(x, a) n = Neg(r) y = Unsqueeze(n, b)",
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), PUT_BACK)
+def test_an_axis_that_is_put_back_later_is_kept(body, expected):
+    check(cleaned(KeepReduced()), model(body, "float[n, 3, 4] x, float[4] w", Y), expected, sizes=(3, 1))
+
+
+@pytest.mark.parametrize("body", NOT_PUT_BACK)
+def test_other_reductions_keep_no_axis(body):
+    check(KeepReduced(), model(body, "float[n, 3, 4] x, float[4] w", Y), None, sizes=(3, 1))
+
+
+NEGATED_FACTORS = [
+    (NUMBER.format("2.0") + "m = Neg(x) y = Div(m, k)", "y = Div(x, y_factor)"),
+    (NUMBER.format("2.0") + "m = Neg(x) y = Mul(k, m)", "y = Mul(y_factor, x)"),
+    (NUMBER.format("2.0") + "m = Neg(x) p = Mul(z, k) y = Div(m, p)", "p = Mul(z, p_factor); y = Div(x, p)"),
+    (NUMBER.format("2.0") + "m = Neg(x) p = Div(k, z) y = Mul(p, m)", "p = Div(p_factor, z); y = Mul(p, x)"),
+]
+LEFT_NEGATED = [
+    "m = Neg(x) y = Div(m, z)",
+    NUMBER.format("2.0") + "m = Neg(x) p = Mul(m, k) y = Add(p, m)",
+    NUMBER.format("2.0") + "m = Neg(x) p = Mul(z, k) q = Div(m, p) y = Add(q, p)",
+    "m = Neg(x) y = Mul(m, w)",
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), NEGATED_FACTORS)
+def test_a_number_is_negated_instead_of_what_is_multiplied(body, expected):
+    check(cleaned(NegateFactors()), model(body, "float[n, 3, 4] x, float[n, 3, 4] z", Y), expected)
+
+
+@pytest.mark.parametrize("body", LEFT_NEGATED)
+def test_other_products_are_of_what_was_negated(body):
+    source = model(body, "float[n, 3, 4] x, float[n, 3, 4] z", Y, "<float w = {2}>")
+    check(NegateFactors(["w"]), source, None, sizes=(3, 1))
