@@ -186,10 +186,7 @@ class _Branch:
             raise lopsided(owners[0], torch.empty((), dtype=type_of(like)), uneven=False, numbers=True)
         if not all(isinstance(item, torch.Tensor) and item.dim() == like.dim() for item in items):
             return
-        known = {*self.env.backed_var_to_val}
-        varying = [
-            at for at, size in enumerate(like.shape) if is_private(size) or expression(size).free_symbols - known
-        ]
+        varying = [at for at, size in enumerate(like.shape) if self._is_unknown(size)]
         if varying in ([], [0]):
             raise lopsided(owners[0], like, uneven=bool(varying))
 
