@@ -232,7 +232,10 @@ class _Follower:
         return all(path.fixed.issuperset(self._lost) for path in self._captures)
 
     def _checked(self) -> list[tuple[int, ...]]:
-        """Points at which nothing was captured: size 1, small and large ones."""
+        """Points at which nothing was captured: size 1, small and large ones, other sizes of what one capture varies.
+
+        A path may have fixed these, too: every size of theirs would take a path of its own.
+        """
         captured = {tuple(path.sizes.values()) for path in self._captures}
         most = _MOST_CHECKED_UNTOLD if self._untold else _MOST_CHECKED
         fresh = [point for point in self._trials.points[:80] if point not in captured]
@@ -242,4 +245,6 @@ class _Follower:
                 found.append(point)
             if len(found) == most:
                 break
-        return [*found, *captured]
+        met = [path.sizes for path in self._captures]
+        elsewhere = [point for _, members in self._families for point in self._trials.elsewhere(members[-1].sizes, met)]
+        return [*found, *dict.fromkeys(elsewhere), *captured]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import onnx_ir
@@ -23,6 +23,8 @@ _NEAR = 24
 _FAR = (31, 32, 36, 37, 48, 49, 53, 64, 97, 100, 128)
 """Primes, multiples, squares and powers of two among them."""
 _MOST_POINTS = 400
+_FURTHER = 3
+"""How many steps to look for a size of an axis beyond those that are known."""
 
 
 class Trials:
@@ -76,6 +78,24 @@ class Trials:
         far = [*alike, *_FAR, *(present + count * group.step for count in range(1, 9) if group.step > 1)]
         return list(dict.fromkeys(size for size in [*near, *far] if group.wants(size)))
 
+    def elsewhere(self, sizes: Sizes, met: Collection[Sizes]) -> list[tuple[int, ...]]:
+        """Points with the same sizes of what is at stake, and with such of the rest as nobody has looked at.
+
+        Args:
+            sizes: What to start from.
+            met: Sizes that are known.
+
+        Returns:
+            One at which all the rest differs, if the model takes that; else those at which one symbol does.
+        """
+        kept = [group for group in self._groups if group.symbol not in self._lost]
+        fresh = {group.symbol: _another(group, {each[group.symbol] for each in (sizes, *met)}) for group in kept}
+        together = tuple({**sizes, **fresh}.values())
+        if not kept or self.taken(together):
+            return [together] if kept else []
+        alone = [tuple({**sizes, symbol: size}.values()) for symbol, size in fresh.items()]
+        return [point for point in alone if self.taken(point)]
+
     def sizes(self, point: Sequence[int]) -> Sizes:
         """A point by symbol."""
         return {group.symbol: size for group, size in zip(self._groups, point, strict=True)}
@@ -112,3 +132,10 @@ class Trials:
         pairs = zip(self._groups, point, strict=True)
         sizes = {axis: size for group, size in pairs for axis in group.axes if size != self._prober.size(axis)}
         return self._prober.completed(sizes) or sizes
+
+
+def _another(group: Group, known: Collection[int]) -> int:
+    """A size of a group that is none of those that are known, near them; the largest of these if there is no other."""
+    most = group.bounds.get("max", max(known) + _FURTHER * group.step)
+    wanted = (size for size in range(max(known) + 1, most + 1) if group.wants(size))
+    return next(wanted, max(known))

@@ -11,6 +11,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.torch.rewriting.apart import pattern
+from entrepot.exporters.torch.rewriting.endless import MOST_SIZES_WITHIN_ITSELF, MOST_WITHIN_ITSELF, within
 from entrepot.exporters.torch.rewriting.environment import (
     as_in_sample,
     aside,
@@ -60,10 +61,13 @@ def branch(test: Any, arms: Sequence[Callable[[], Any]], state: State, line: int
         returns: Whether the arms return what the function returns.
 
     Raises:
+        NotFollowedError: It comes up in its own arms again and again.
         UnlikeError: The arms leave different things behind.
     """
     place = state.place(line)
-    return followed(state, lambda wider: _Branch(test, arms, wider, returns=returns).emit(place), give_up=True)
+    most = MOST_SIZES_WITHIN_ITSELF if _is_about_sizes(test) else MOST_WITHIN_ITSELF
+    with within(place, most):
+        return followed(state, lambda wider: _Branch(test, arms, wider, returns=returns).emit(place), give_up=True)
 
 
 class _Branch:
@@ -73,9 +77,8 @@ class _Branch:
         self.leaves = self.parts[0].leaves
         self.env = environment([test, *self.leaves])
         compared = expression(test) if isinstance(test, torch.SymBool) else None
-        about_sizes = compared is not None and test.node.has_hint()
-        self.condition = compared if about_sizes else None
-        self.assumed = None if about_sizes else compared
+        self.condition = compared if _is_about_sizes(test) else None
+        self.assumed = compared if self.condition is None else None
         self.results = Results()
 
     def emit(self, place: str) -> Any:
@@ -289,6 +292,11 @@ class _Branch:
         if kept is not None and any(kept in outcome.written for outcome in outcomes):
             return self.leaves[kept].copy_(made)
         return outside(made, like)
+
+
+def _is_about_sizes(test: Any) -> bool:
+    """Whether a condition is known for the sample, as no data are in it."""
+    return isinstance(test, torch.SymBool) and test.node.has_hint()
 
 
 def _leaf(outcome: Outcome, tree: Any) -> Any:

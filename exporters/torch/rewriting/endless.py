@@ -1,15 +1,24 @@
-"""Iterables that need not end: they are gone through turn by turn, and not forever."""
+"""Iterables and calls that need not end: they are gone through one by one, and not forever."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Sized
+from contextvars import ContextVar
 from typing import Any
 
 MOST_UNROLLED = 4096
 """Turns of a loop that are made in Python at most: a graph with more copies of its body is of no use to anybody."""
 
+MOST_WITHIN_ITSELF = 6
+"""How often a branch is followed inside of itself, as each time may double what is followed."""
+
+MOST_SIZES_WITHIN_ITSELF = 3
+"""The same for a branch on a size, which makes other sizes of it: their formulas grow faster than what is followed."""
+
 _MORE_THAN_ANY = 2**31
+_FOLLOWED: ContextVar[tuple[str, ...]] = ContextVar("_FOLLOWED", default=())
 
 
 class NotFollowedError(RuntimeError):
@@ -45,3 +54,24 @@ def limited(items: Iterable[Any]) -> Iterator[Any]:
         if count == most:
             raise NotFollowedError(f"a loop over '{type(items).__name__}' goes on and on")
         yield item
+
+
+@contextlib.contextmanager
+def within(place: str, most: int) -> Iterator[None]:
+    """While the arms of a branch are followed.
+
+    Args:
+        place: Where it is.
+        most: How often it may come up in itself.
+
+    Raises:
+        NotFollowedError: It has come up so often: its function calls itself.
+    """
+    outer = _FOLLOWED.get()
+    if outer.count(place) == most:
+        raise NotFollowedError(f"the function at {place} calls itself, as often as a size or a value says")
+    token = _FOLLOWED.set((*outer, place))
+    try:
+        yield
+    finally:
+        _FOLLOWED.reset(token)

@@ -139,9 +139,17 @@ def aside(env: Any) -> Iterator[Aside]:
                 setattr(env, name, value)
             env.deferred_runtime_asserts = asserts
             env.num_deferred_runtime_asserts = made
-            env._update_version_counter()  # noqa: SLF001
-            env._version_counter += 1  # noqa: SLF001 - or what was concluded inside is still thought to hold
-            env._replacements_version_counter += 1  # noqa: SLF001 - or sizes keep the formulas that they had inside
+            _forget(env)
+
+
+def _forget(env: Any) -> None:
+    """Have torch conclude anew what it concluded: a condition that is met again becomes one of the program then."""
+    env._update_version_counter()  # noqa: SLF001
+    env._version_counter += 1  # noqa: SLF001 - or what was concluded inside is still thought to hold
+    env._replacements_version_counter += 1  # noqa: SLF001 - or sizes keep the formulas that they had inside
+    remembered = env._inner_evaluate_expr, env._maybe_guard_rel  # noqa: SLF001 - whatever has come to be known
+    for each in (*remembered, env.guard_or_defer_runtime_assert):
+        each.cache_clear()
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters.torch.rewriting.endless import NotFollowedError, within
 
 
 class LayersByName(nn.Module):
@@ -107,3 +108,16 @@ def test_a_loop_ends_where_its_code_leaves_it(make, shape, others):
         found = session.run({model.inputs[0].name: x.numpy()}).values()
         for one, theirs in zip(found, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
             np.testing.assert_allclose(one, np.asarray(theirs), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("most", [2, 5])
+def test_a_branch_is_followed_inside_of_itself_so_often_and_elsewhere_again(most):
+    def follow(times):
+        if times:
+            with within("model.py:7", most):
+                follow(times - 1)
+
+    follow(most)
+    with pytest.raises(NotFollowedError, match="calls itself"):
+        follow(most + 1)
+    follow(most)

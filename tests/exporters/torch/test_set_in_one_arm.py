@@ -10,7 +10,7 @@ from torch import nn
 
 import entrepot as ep
 from entrepot.exporters.torch.rewriting.environment import aside, expression
-from entrepot.exporters.torch.upstream import ShapeEnv
+from entrepot.exporters.torch.upstream import ConstantSource, DimDynamic, ShapeEnv
 
 MARKS = ([0, 0, 0, 0, 0], [1, 0, 1, 1, 0], [0, 0, 0, 1, 0])
 
@@ -86,3 +86,16 @@ def test_what_an_arm_assumes_of_a_size_is_forgotten_after_it():
         assert expression(size) == 3
         assert list(found.needed([size.node._expr]).values()) == [3]
     assert expression(size).is_Symbol
+
+
+def test_a_condition_that_an_arm_met_becomes_one_of_the_program_when_it_is_met_again():
+    env = ShapeEnv()
+    source = ConstantSource("size")
+    size = env.create_symintnode(env.create_symbol(8, source, DimDynamic.DYNAMIC, None), hint=8, source=source)
+    with aside(env) as found:
+        assert size == 8
+    assert len(found.guards) == 1
+    assert env.guards == []
+    assert size == 8
+    assert len(env.guards) == 1
+    assert expression(size) == 8

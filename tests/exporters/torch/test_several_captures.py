@@ -1,5 +1,6 @@
 """Axes that one capture fixes: branches on sizes, numbers that Python computes from them, loops that it unrolls."""
 
+import contextlib
 import math
 
 import pytest
@@ -214,3 +215,16 @@ def test_sizes_of_a_kind_are_right_or_refused(kind, present):
             assert size != present
             continue
         torch.testing.assert_close(torch.from_numpy(found), module(x), rtol=1e-4, atol=1e-4)
+
+
+def test_what_one_of_several_captures_fixes_is_not_taken_for_free():
+    names = {"torch": torch, "weight": WEIGHT}
+    rows = "torch.stack([row @ weight * at for at, row in enumerate(x)])"
+    exec(f"def rows(x): return x * 2 if x.shape[1] > 6 else {rows}", names)  # captures alone: it has no source
+    model = ep.export(Function(names["rows"]), torch.randn(2, 7, 8), progress=False)
+    session = ep.Session(model)
+    for shape in [(2, 7), (2, 5), (4, 5), (5, 6), (6, 3), (4, 8)]:
+        x = torch.randn(*shape, 8)
+        with contextlib.suppress(ep.InputError):  # which axes it fixes is its own choice
+            (found,) = session.run({model.inputs[0].name: x.numpy()}).values()
+            torch.testing.assert_close(torch.from_numpy(found), names["rows"](x))
