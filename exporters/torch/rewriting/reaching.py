@@ -71,6 +71,7 @@ def _variants(tensors: Sequence[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
         lambda x: x * 100,
         lambda x: x * 0.01,
         lambda x: x * -100,
+        _summed,
         _alike,
         torch.zeros_like,
         lambda x: x.flip(list(range(x.dim()))),
@@ -84,6 +85,11 @@ def _variants(tensors: Sequence[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
     for number in (torch.amin, torch.amax):
         yield [torch.full_like(each, int(number(each))) if _whole(each) else each for each in tensors]
     yield [each.flip(list(range(each.dim()))) if _whole(each) else each for each in tensors]
+
+
+def _summed(tensor: torch.Tensor) -> torch.Tensor:
+    """Each row with all before it: what changes slowly, as series do, and as independent numbers never do."""
+    return tensor.cumsum(-2) if tensor.dim() > 1 else tensor
 
 
 def _alike(tensor: torch.Tensor) -> torch.Tensor:

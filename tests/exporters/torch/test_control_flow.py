@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters.torch.rewriting.reaching import TAKEN, reach
 from tests.exporters.torch.control_flow import LENGTHS, VALUES, Checked, IfElse, Module, Nested, x
 
 
@@ -191,3 +192,13 @@ class Stacked(nn.Module):
 def test_numbers_among_the_arguments_do_not_break_the_way_by_script():
     model = ep.export(Stacked(), torch.randn(11, 2))
     assert "inputs that the sample has no tensors for" in str(model)
+
+
+def test_a_branch_that_needs_what_changes_slowly_is_reached():
+    def run(tensors):
+        TAKEN.add(("series.py:3", bool((tensors[0].diff(dim=0) > 0).all())))
+        return True
+
+    found, never = reach(run, [torch.tensor([[1.0], [0.5], [2.0], [1.0]])], {"series.py:3"})
+    assert never == []
+    assert [each[0].flatten().tolist() for each in found] == [[1.0, 1.5, 3.5, 4.5]]
