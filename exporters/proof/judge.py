@@ -20,7 +20,8 @@ from entrepot.ir.model import Model
 from entrepot.ir.opset import OPSET
 from entrepot.ir.opset.reading import reads_the_same
 from entrepot.parity.compare import compare
-from entrepot.parity.feeds import Feeds, holds_nothing
+from entrepot.parity.emptied import Emptied
+from entrepot.parity.feeds import Feeds
 from entrepot.parity.leaves import with_columns
 from entrepot.parity.sources import ModelSource, Outputs, SourceRefusal, model_name
 from entrepot.parity.spelled import spelled_out
@@ -71,6 +72,7 @@ class OnnxRuntime:
         if not is_loadable(model):
             raise UnsupportedOpError(f"onnxruntime does not load opset {model.opset}")
         self._source = ModelSource(model, "onnxruntime")
+        self._emptied = Emptied(model)
         self._ours = functools.cache(lambda: Ourselves(model))
         self.name = self._source.name
 
@@ -80,7 +82,7 @@ class OnnxRuntime:
         Raises:
             SourceRefusal: The model cannot be run on these feeds.
         """
-        if any(map(holds_nothing, feeds.values())):
+        if self._emptied.by(feeds):
             return self._ours().run(feeds)
         return self._source.run(feeds)
 
@@ -91,14 +93,14 @@ class OnnxRuntime:
 
     def steps(self, feeds: dict[str, np.ndarray[Any, Any]]) -> Mapping[str, float]:
         """How far each output may move where the model rounds to steps."""
-        empty = any(map(holds_nothing, feeds.values()))
-        return {} if empty else self._source.steps(feeds)
+        return {} if self._emptied.by(feeds) else self._source.steps(feeds)
 
 
 class NodeByNode:
     """onnxruntime on the untouched file, of which it fuses nothing: quantised nodes that it fuses round otherwise."""
 
     def __init__(self, model: Model) -> None:
+        self._emptied = Emptied(model)
         self._runner = Untouched(model, literal=True)
         self.name = f"{model_name(model)} on onnxruntime, node by node"
 
@@ -108,7 +110,7 @@ class NodeByNode:
         Raises:
             SourceRefusal: The model cannot be run on these feeds, or they are empty, on which it may abort.
         """
-        if any(map(holds_nothing, feeds.values())):
+        if self._emptied.by(feeds):
             raise SourceRefusal("onnxruntime may abort the process on empty inputs")
         try:
             return with_columns(self._runner.run(feeds))

@@ -19,6 +19,7 @@ from entrepot.ir.pointwise import may_not_end
 from entrepot.ir.typing.consistent import inconsistencies
 from entrepot.parity import verify as parity
 from entrepot.parity.edges import edge_cases
+from entrepot.parity.emptied import Emptied
 from entrepot.parity.feeds import Feeds, holds_nothing, vary
 from entrepot.parity.plan import Case, plan_cases, sized_cases
 from entrepot.parity.report.report import Report, Run
@@ -46,7 +47,8 @@ def prove(
 
     Empty inputs are tried on our own runtime only: onnxruntime 1.31 fails in several operators on them, and aborts the
     process in LSTM. A graph that refuses an empty input is recorded but not a failure; a wrong result is one. They are
-    not tried where a loop ends by what it computes, and nobody counts its turns.
+    not tried where a loop ends by what it computes, and nobody counts its turns. Inputs that empty something inside are
+    as good as empty.
 
     Args:
         source: What to trust. If it has a ``doubt``, a reason why its word proves nothing, so has the report.
@@ -96,8 +98,9 @@ def _cases(source: Source, model: Model, sample: Feeds, edges: Sequence[Mapping[
 def _run(source: Source, model: Model, cases: Sequence[Case], judging: Judging) -> Report:
     names = tuple(parity.default_providers(model) if judging.providers is None else judging.providers)
     tolerance, progress = judging.tolerance, judging.progress
-    full = [case for case in cases if not _is_empty(case)]
-    empty = [case for case in cases if _is_empty(case)]
+    emptied = Emptied(model)
+    full = [case for case in cases if not emptied.by(case.feeds)]
+    empty = [case for case in cases if emptied.by(case.feeds)]
     if not full:  # the graph takes nothing else
         chosen = ("cpu",) if judging.providers is None else names
         return parity.verify(source, model, empty, providers=chosen, tolerance=tolerance, progress=progress)

@@ -121,8 +121,8 @@ def capture(
             settled = _settle(plain(error), groups, prober, tensors)
             if settled is None:
                 first = first or captured_blame(error, flat, tensors, groups, call.names)
-                alone = functools.partial(_alone, module, call, prober, stepper)
-                settled = _together(prober, groups) or _fewer(groups, first, alone, worth, failed)
+                taken = functools.partial(_is_captured, module, call, prober, stepper)
+                settled = _together(prober, groups) or _fewer(groups, first, taken, worth, failed)
             if settled is None or required - {group.symbol for group in settled[0]}:
                 raise first or captured_blame(error, flat, tensors, groups, call.names) from error
         failing = None
@@ -285,16 +285,16 @@ def _without_pinned(groups: list[Group], watch: Watch) -> _Settled:
     return [group for group in groups if group.symbol not in watch.ends], reasons
 
 
-def _alone(module: torch.nn.Module, call: Flat, prober: Prober, stepper: Stepper | None, group: Group) -> bool:
-    """Whether a module is captured with one group dynamic, perhaps under conditions."""
-    one = copy.deepcopy([group])
-    tensors = capture_sample(call, prober, one)
-    flat = FlatModule(module, call.tree, stepper, one)
+def _is_captured(module: torch.nn.Module, call: Flat, prober: Prober, stepper: Stepper | None, *groups: Group) -> bool:
+    """Whether a module is captured with some groups dynamic, perhaps under conditions."""
+    some = copy.deepcopy([*groups])
+    tensors = capture_sample(call, prober, some)
+    flat = FlatModule(module, call.tree, stepper, some)
     flat.training = False
     try:
-        export_along(flat, tensors, one)
+        export_along(flat, tensors, some)
     except MODEL_ERRORS as error:
-        return _settle(plain(error), one, prober, tensors) is not None
+        return _settle(plain(error), some, prober, tensors) is not None
     return True
 
 
@@ -330,13 +330,14 @@ def _together(prober: Prober, groups: list[Group]) -> _Settled | None:
 def _fewer(
     groups: list[Group],
     error: EntrepotError,
-    alone: Callable[[Group], bool],
+    is_captured: Callable[..., bool],
     worth: Collection[Group],
     failed: Callable[[], None],
 ) -> _Settled | None:
     """What else to try: fewer axes, then none; nothing if all of them are required.
 
     Those that are ``worth`` a capture come first: if none of them is captured alone, nothing is gained by the others.
+    If each of them is, one may be in the way of the others; the last axes are those that weights fix, most of the time.
     """
     failed()
     free = [group for group in groups if group.formula is None]
@@ -346,11 +347,14 @@ def _fewer(
     if 1 < len(free) <= _MOST_ALONE:
         first = [group for group in free if any(group.axes == each.axes for each in worth)]
         rest = [group for group in free if group not in first]
-        taken = [group for group in first if alone(group)]
+        taken = [group for group in first if is_captured(group)]
         if rest and first and not taken:
             kept = rest
-        elif 0 < len(taken := [*taken, *filter(alone, rest)]) < len(free):
+        elif 0 < len(taken := [*taken, *filter(is_captured, rest)]) < len(free):
             kept = [group for group in free if group in taken]
+        elif taken and len(free) > 2:
+            others = ([each for each in free if each is not group] for group in reversed(free))
+            kept = next((some for some in others if is_captured(*some)), kept)
     dropped = [(group, Fixed(FAILED, error.message)) for group in groups if group not in kept]
     return (kept, dropped) if dropped else None
 

@@ -217,3 +217,25 @@ def test_what_is_read_up_to_twice_a_size_follows_it_though_it_may_be_longer():
         "batch": {"items.0", "edges.0"},
         "2*batch": {"edges.1"},
     }
+
+
+class MixedIfPositive(nn.Module):
+    """Weights fix the last axis on one of two paths, where a capture cannot tell why it fails."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Linear(8, 8)
+
+    def forward(self, x):
+        if x.mean() > 0:
+            h, steps = torch.zeros_like(x[:, 0]), []
+            for step in range(x.shape[1]):
+                h = torch.tanh(self.mix(x[:, step]) + h)
+                steps.append(h)
+            return torch.stack(steps, 1)
+        return x * 0.5
+
+
+def test_an_axis_that_is_in_the_way_of_others_is_given_up_alone():
+    model = ep.export(MixedIfPositive().eval(), torch.randn(2, 7, 8), progress=False)
+    assert [isinstance(size, int) for size in model.inputs[0].shape] == [False, False, True]

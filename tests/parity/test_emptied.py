@@ -1,0 +1,44 @@
+"""Which inputs empty something in a model, where onnxruntime may end the process."""
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+import entrepot as ep
+from entrepot.parity.emptied import Emptied
+
+
+def halves(x):
+    middle = x.shape[1] // 2
+    return torch.cat([x[:, middle:] * 2, x[:, :middle]], 1)
+
+
+@pytest.fixture(scope="module")
+def exported():
+    return ep.export(halves, torch.randn(2, 7), progress=False)
+
+
+@pytest.mark.parametrize(("shape", "empty"), [((2, 7), False), ((3, 2), False), ((2, 1), True), ((0, 4), True)])
+def test_inputs_that_empty_something_are_told(exported, shape, empty):
+    (name,) = [spec.name for spec in exported.inputs]
+    assert Emptied(exported).by({name: np.zeros(shape, np.float32)}) is empty
+
+
+def test_inputs_that_are_refused_empty_nothing(exported):
+    (name,) = [spec.name for spec in exported.inputs]
+    assert not Emptied(exported).by({name: np.zeros((2, 1, 1), np.float32)})
+
+
+def test_onnxruntime_is_not_asked_where_something_is_empty(monkeypatch):
+    run, shapes = onnxruntime.InferenceSession.run, []
+
+    def noted(session, names, feeds, *more):
+        shapes.extend(np.shape(value) for value in feeds.values())
+        return run(session, names, feeds, *more)
+
+    monkeypatch.setattr(onnxruntime.InferenceSession, "run", noted)
+    report = ep.export(halves, torch.randn(2, 7), progress=False).report
+    assert (2, 8) in shapes
+    assert (2, 1) not in shapes
+    assert "cpu" in {run.provider for run in report.runs if run.label == "x_dim1=1"}
