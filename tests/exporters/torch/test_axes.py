@@ -3,14 +3,16 @@ import torch
 from torch import nn
 
 import entrepot as ep
-from entrepot.exporters.axes.groups import name_groups, resized
+from entrepot.exporters.axes.groups import Group, name_groups, resized
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.axes.together import bound_groups
 from entrepot.exporters.sample import Sample
 from entrepot.exporters.structure import flatten_call
 from entrepot.exporters.torch.arrays import TORCH
+from entrepot.exporters.torch.capture.capture import _fewer
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.guard import untouched
+from entrepot.ir.errors import ConversionError
 
 
 class Function(nn.Module):
@@ -219,23 +221,12 @@ def test_what_is_read_up_to_twice_a_size_follows_it_though_it_may_be_longer():
     }
 
 
-class MixedIfPositive(nn.Module):
-    """Weights fix the last axis on one of two paths, where a capture cannot tell why it fails."""
-
-    def __init__(self):
-        super().__init__()
-        self.mix = nn.Linear(8, 8)
-
-    def forward(self, x):
-        if x.mean() > 0:
-            h, steps = torch.zeros_like(x[:, 0]), []
-            for step in range(x.shape[1]):
-                h = torch.tanh(self.mix(x[:, step]) + h)
-                steps.append(h)
-            return torch.stack(steps, 1)
-        return x * 0.5
-
-
 def test_an_axis_that_is_in_the_way_of_others_is_given_up_alone():
-    model = ep.export(MixedIfPositive().eval(), torch.randn(2, 7, 8), progress=False)
-    assert [isinstance(size, int) for size in model.inputs[0].shape] == [False, False, True]
+    batch, length, width = groups = [Group({(0, axis)}, name, [2, 3]) for axis, name in enumerate(("b", "t", "d"))]
+
+    def is_captured(*asked):  # each alone, and all but the width together
+        return len(asked) == 1 or width not in asked
+
+    kept, given_up = _fewer(groups, ConversionError("why"), is_captured, groups, lambda: None)
+    assert kept == [batch, length]
+    assert [group for group, _ in given_up] == [width]
