@@ -11,6 +11,8 @@ import math
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
+from entrepot.exporters.torch.translations.cut_short import laid_out
+
 
 def scaled_dot_product_attention(  # the signature is torch's
     query: torch.Tensor,
@@ -23,6 +25,7 @@ def scaled_dot_product_attention(  # the signature is torch's
     enable_gqa: bool = False,
 ) -> torch.Tensor:
     """softmax(query @ key' * scale + mask) @ value over the last two axes."""
+    query, key, value = map(laid_out, (query, key, value))
     if enable_gqa:
         key, value = (_repeated(each, query.shape[-3]) for each in (key, value))
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale

@@ -10,12 +10,13 @@ from typing import Any
 import torch
 
 from entrepot.exporters.torch.rewriting.environment import hint
+from entrepot.exporters.torch.translations.cut_short import laid_out
 
 
 def _reshaped(plain: Callable[..., torch.Tensor], input: torch.Tensor, *args: Any, **how: Any) -> torch.Tensor:
     sizes = _sizes(args)
     if how or not any(map(_is_left_out, sizes)) or all(hint(size) is not None for size in sizes):
-        return plain(input, *args, **how)
+        return plain(laid_out(input), *args, **how)
     left = math.prod(input.shape) // math.prod(size for size in sizes if not _is_left_out(size))
     return input.reshape([left if _is_left_out(size) else size for size in sizes])
 

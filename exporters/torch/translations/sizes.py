@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
+
+from entrepot.exporters.torch.rewriting.environment import hint
 
 
 def linspace(start: Any, end: Any, steps: Any, **how: Any) -> torch.Tensor:
@@ -70,14 +73,27 @@ def _frequencies(steps: torch.Tensor, n: Any, d: float, how: dict[str, Any]) -> 
 
 def roll(input: torch.Tensor, shifts: Sequence[Any], dims: Sequence[int] = ()) -> Any:
     """Elements moved on by numbers that depend on a size, as in ``fftshift``; torch.onnx (2.13) takes constants."""
-    if all(isinstance(shift, int) for shift in shifts):
-        return NotImplemented
+    return NotImplemented if all(isinstance(shift, int) for shift in shifts) else _moved_on(input, shifts, dims)
+
+
+def _rolled(plain: Callable[..., torch.Tensor], input: torch.Tensor, shifts: Any, dims: Any = ()) -> torch.Tensor:
+    """The same of rows that data count: torch (2.13) asks first whether there are any."""
+    if all(hint(size) is not None for size in input.shape):
+        return plain(input, shifts, dims)
+    return _moved_on(input, _listed(shifts), _listed(dims))
+
+
+def _moved_on(input: torch.Tensor, shifts: Sequence[Any], dims: Sequence[int]) -> torch.Tensor:
     if not dims:
-        return roll(input.reshape(-1), shifts, [0]).reshape(input.shape)
+        return _moved_on(input.reshape(-1), shifts, [0]).reshape(input.shape)
     for shift, dim in zip(shifts, dims, strict=True):
         size: Any = input.shape[dim]
         input = input.index_select(dim, (torch.arange(size) - shift) % size)  # noqa: A001 - one by one
     return input
+
+
+def _listed(numbers: Any) -> Sequence[Any]:
+    return numbers if isinstance(numbers, tuple | list) else [numbers]
 
 
 DECOMPOSITIONS: dict[Any, Any] = {
@@ -91,4 +107,4 @@ REPLACEMENTS: dict[Any, Any] = {
     torch.chunk: chunk,
     torch.Tensor.chunk: chunk,
     F.affine_grid: affine_grid,
-}
+} | {form: functools.partial(_rolled, form) for form in (torch.roll, torch.Tensor.roll)}

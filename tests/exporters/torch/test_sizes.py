@@ -140,3 +140,16 @@ def same(model, module, *shapes):
         x = torch.randn(shape)
         for found, wanted in zip(session.run(None, {model.inputs[0].name: x.numpy()}), module(x), strict=True):
             np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_rows_that_data_count_are_rolled():
+    def rolled(x):
+        rows = x[x[:, 0] > 0]
+        return torch.roll(rows, 1, 0), rows.roll((2, -1), dims=(0, 1)), torch.roll(rows, shifts=3)
+
+    model = ep.export(rolled, torch.randn(9, 4), progress=False)
+    session = ep.Session(model)
+    for count in (9, 5, 2):
+        x = torch.randn(count, 4)
+        for found, wanted in zip(session.run({"x": x.numpy()}).values(), rolled(x), strict=True):
+            torch.testing.assert_close(torch.from_numpy(found), wanted)
