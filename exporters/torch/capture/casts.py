@@ -1,5 +1,7 @@
 """``int``, ``float`` and ``len`` in captured code: of sizes that vary they are sizes that vary, instead of numbers.
 
+So are ``int(tensor)`` and ``float(tensor)``, as ``tensor.item()`` is to torch.export.
+
 Python asks a size for its number there, which fixes it, and lets nothing stand in: what ``int`` returns is a whole
 number to Python, whatever the argument defines. So the names are others in the modules whose functions are captured.
 """
@@ -57,9 +59,10 @@ class _Cast(type):
     """A class that is what another is, but that sizes stay sizes when it is called with one."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and isinstance(args[0], _SIZES) and not kwargs:
+        value = _number(args[0]) if len(args) == 1 and not kwargs else None
+        if isinstance(value, _SIZES):
             _met()
-            return _of_sizes[cls.__name__](args[0])
+            return _of_sizes[cls.__name__](value)
         return cls.__mro__[1](*args, **kwargs)
 
     def __instancecheck__(cls, value: Any) -> bool:
@@ -70,6 +73,13 @@ class _Cast(type):
 
 
 _of_sizes: dict[str, Callable[[Any], Any]] = {"int": torch.sym_int, "float": torch.sym_float}
+
+
+def _number(value: Any) -> Any:
+    """What a tensor of one number holds, which is a size where it is not known before the graph runs."""
+    if not isinstance(value, torch.Tensor) or value.dtype is torch.bool or value.is_complex() or value.dim():
+        return value
+    return value.item()
 
 
 def _length(value: Any) -> Any:

@@ -79,6 +79,23 @@ class Typed(nn.Module):
         return x + torch.ones(3, dtype=int) if type(x.shape[-1]) is int else x
 
 
+class Pooled(nn.Module):
+    """Reads how many rows there will be of a tensor before ``forward`` is called, and complains by that afterwards."""
+
+    def __call__(self, x, index, rows=None):
+        if rows is None:
+            rows = int(index.max()) + 1 if index.numel() > 0 else 0
+        try:
+            return super().__call__(x, index, rows)
+        except IndexError as error:
+            if rows <= int(index.max()):
+                raise ValueError(f"{rows} rows are too few") from error
+            raise
+
+    def forward(self, x, index, rows=None):
+        return x.new_zeros(rows, x.shape[1]).index_add(0, index, x)
+
+
 class Behind(nn.Module):
     def __init__(self, inner):
         super().__init__()
@@ -100,6 +117,13 @@ def test_sizes_stay_sizes_in_one_capture(module):
     assert model.report.ok
     assert not any(isinstance(size, int) for size in model.inputs[0].shape)
     assert not any("rewritten" in note for note in model.notes)
+
+
+def test_a_size_that_a_tensor_holds_is_one():
+    model = ep.export(Pooled(), (torch.randn(4, 3), torch.tensor([0, 0, 1, 2])), progress=False)
+    x, index = torch.randn(6, 3), torch.tensor([1, 0, 4, 2, 1, 1])
+    (found,) = ep.Session(model).run({"x": x.numpy(), "index": index.numpy()}).values()
+    torch.testing.assert_close(torch.from_numpy(found), Pooled()(x, index))
 
 
 def test_a_class_that_is_more_than_called_is_left_alone():
