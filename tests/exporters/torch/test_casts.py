@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import types
 
 import pytest
 import torch
@@ -96,6 +97,29 @@ class Pooled(nn.Module):
         return x.new_zeros(rows, x.shape[1]).index_add(0, index, x)
 
 
+library = types.ModuleType("library")
+library.part = types.ModuleType("library.part")
+exec("def in_rows(x):\n    return x.reshape(len(x), -1).sum(1) if len(x) > 0 else x", vars(library.part))
+
+
+class ByPath(nn.Module):
+    """Calls a function of a library by its path."""
+
+    def forward(self, x):
+        return library.part.in_rows(x)
+
+
+class Keeping(nn.Module):
+    """Keeps the function that it calls."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
 class Behind(nn.Module):
     def __init__(self, inner):
         super().__init__()
@@ -105,7 +129,7 @@ class Behind(nn.Module):
         return (self.inner(*tensors),)
 
 
-@pytest.mark.parametrize("module", [Halves(), Scaled(), Decorated(), Called()])
+@pytest.mark.parametrize("module", [Halves(), Scaled(), Decorated(), Called(), ByPath(), Keeping(library.part.in_rows)])
 def test_sizes_stay_sizes_in_one_capture(module):
     dims = {(0, 0): torch.export.Dim.AUTO, (0, 1): torch.export.Dim.AUTO}
     program = blame.export_flat(Behind(module).eval(), [torch.randn(5, 6)], dims)
