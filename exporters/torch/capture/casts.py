@@ -66,13 +66,16 @@ class _Cast(type):
         return cls.__mro__[1](*args, **kwargs)
 
     def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, cls.__mro__[1])
+        return isinstance(value, (cls.__mro__[1], _symbolic[cls.__name__]))
 
     def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, cls.__mro__[1])
 
 
 _of_sizes: dict[str, Callable[[Any], Any]] = {"int": torch.sym_int, "float": torch.sym_float}
+
+
+_symbolic = dict(zip(_CLASSES, _SIZES, strict=True))
 
 
 def _number(value: Any) -> Any:

@@ -120,6 +120,16 @@ class Keeping(nn.Module):
         return self.function(x)
 
 
+class Asks(nn.Module):
+    """Checks that a number is a whole one, which a size is."""
+
+    def forward(self, x, count=None):
+        count = x.shape[1] if count is None else count
+        if not (isinstance(count, int) and count > 0):
+            raise ValueError("count has to be a positive integer")
+        return x.sum(1) / count
+
+
 class Behind(nn.Module):
     def __init__(self, inner):
         super().__init__()
@@ -129,7 +139,9 @@ class Behind(nn.Module):
         return (self.inner(*tensors),)
 
 
-@pytest.mark.parametrize("module", [Halves(), Scaled(), Decorated(), Called(), ByPath(), Keeping(library.part.in_rows)])
+@pytest.mark.parametrize(
+    "module", [Halves(), Scaled(), Decorated(), Called(), ByPath(), Asks(), Keeping(library.part.in_rows)]
+)
 def test_sizes_stay_sizes_in_one_capture(module):
     dims = {(0, 0): torch.export.Dim.AUTO, (0, 1): torch.export.Dim.AUTO}
     program = blame.export_flat(Behind(module).eval(), [torch.randn(5, 6)], dims)
