@@ -1,5 +1,7 @@
 """``int``, ``float`` and ``len`` in captured code: of sizes that vary they are sizes that vary, instead of numbers.
 
+So are ``int(tensor)`` and ``float(tensor)``, as ``tensor.item()`` is to torch.export.
+
 Python asks a size for its number there, which fixes it, and lets nothing stand in: what ``int`` returns is a whole
 number to Python, whatever the argument defines. So the names are others in the modules whose functions are captured.
 """
@@ -14,7 +16,7 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
@@ -57,19 +59,30 @@ class _Cast(type):
     """A class that is what another is, but that sizes stay sizes when it is called with one."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and isinstance(args[0], _SIZES) and not kwargs:
+        value = _number(args[0]) if len(args) == 1 and not kwargs else None
+        if isinstance(value, _SIZES):
             _met()
-            return _of_sizes[cls.__name__](args[0])
+            return _of_sizes[cls.__name__](value)
         return cls.__mro__[1](*args, **kwargs)
 
     def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, cls.__mro__[1])
+        return isinstance(value, (cls.__mro__[1], _symbolic[cls.__name__]))
 
     def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, cls.__mro__[1])
 
 
 _of_sizes: dict[str, Callable[[Any], Any]] = {"int": torch.sym_int, "float": torch.sym_float}
+
+
+_symbolic = dict(zip(_CLASSES, _SIZES, strict=True))
+
+
+def _number(value: Any) -> Any:
+    """What a tensor of one number holds, which is a size where it is not known before the graph runs."""
+    if not isinstance(value, torch.Tensor) or value.dtype is torch.bool or value.is_complex() or value.dim():
+        return value
+    return value.item()
 
 
 def _length(value: Any) -> Any:
@@ -100,7 +113,9 @@ def _spaces(module: torch.nn.Module) -> Sequence[tuple[dict[str, Any], frozenset
     Names that a module gives a meaning of its own are left alone, and so are classes that are more than called.
     """
     spaces: dict[int, tuple[dict[str, Any], set[str], set[str]]] = {}
-    for function, used, kept in _users(frozenset(type(each) for each in module.modules())):
+    parts = list(module.modules())
+    held = frozenset(value for part in parts for value in vars(part).values() if isinstance(value, FunctionType))
+    for function, used, kept in _users(frozenset(map(type, parts)), held):
         space = spaces.setdefault(id(function.__globals__), (function.__globals__, set(), set()))
         space[1].update(used)
         space[2].update(kept)
@@ -109,10 +124,10 @@ def _spaces(module: torch.nn.Module) -> Sequence[tuple[dict[str, Any], frozenset
 
 
 @functools.lru_cache(maxsize=32)
-def _users(kinds: frozenset[type]) -> Sequence[tuple[FunctionType, set[str], set[str]]]:
+def _users(kinds: frozenset[type], held: frozenset[FunctionType]) -> Sequence[tuple[FunctionType, set[str], set[str]]]:
     """The functions that use one of these names: which, and which classes they do more with than to call them."""
     found = []
-    for function in _called(kinds):
+    for function in _called(kinds, held):
         names = _named(function.__code__)
         if used := names.intersection(_NAMES):
             kept = {name for name in names.intersection(_CLASSES) if _is_more_than_called(function, name)}
@@ -120,14 +135,14 @@ def _users(kinds: frozenset[type]) -> Sequence[tuple[FunctionType, set[str], set
     return found
 
 
-def _called(kinds: frozenset[type]) -> Iterator[FunctionType]:
-    """The functions that the forwards of some classes may call, by their names."""
+def _called(kinds: frozenset[type], held: frozenset[FunctionType]) -> Iterator[FunctionType]:
+    """The functions that the forwards of some classes may call, by their names; ``held`` are kept as attributes."""
     methods = collections.defaultdict[str, list[Any]](list)
     for kind in {base for each in kinds for base in each.__mro__ if not _is_of_others(base)}:
         for name, value in vars(kind).items():
             methods[name].append(value)
     seen: set[FunctionType] = set()  # what a decorator makes has one code
-    left = [*methods["forward"], *methods["__call__"]]
+    left = [*methods["forward"], *methods["__call__"], *held]
     while left:
         function = left.pop()
         if isinstance(function, MethodType | staticmethod | classmethod):
@@ -137,10 +152,25 @@ def _called(kinds: frozenset[type]) -> Iterator[FunctionType]:
         seen.add(function)
         yield function
         names = _named(function.__code__)
-        left += [function.__globals__[name] for name in names if name in function.__globals__]
+        found = [function.__globals__[name] for name in names if name in function.__globals__]
+        found += [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+        left += [*found, *_within(found, names)]
         left += [value for name in names if name in methods for value in methods[name]]
-        left += [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
         left.append(getattr(function, "__wrapped__", None))
+
+
+def _within(found: Sequence[Any], names: set[str]) -> Iterator[Any]:
+    """What modules have under some names: ``library.part.function`` is called by its path."""
+    left = [each for each in found if isinstance(each, ModuleType)]
+    seen = set[str]()
+    while left:
+        module = left.pop()
+        if module.__name__ in seen or _is_foreign(module.__name__):
+            continue
+        seen.add(module.__name__)
+        parts = [vars(module)[name] for name in names if name in vars(module)]
+        left += [part for part in parts if isinstance(part, ModuleType)]
+        yield from parts
 
 
 def _is_filled(cell: Any) -> bool:
@@ -151,7 +181,11 @@ def _is_filled(cell: Any) -> bool:
 
 
 def _is_of_others(function: FunctionType | type) -> bool:
-    return (function.__module__ or "").partition(".")[0] in ("torch", "numpy", "entrepot", "builtins")
+    return _is_foreign(function.__module__ or "")
+
+
+def _is_foreign(module: str) -> bool:
+    return module.partition(".")[0] in ("torch", "numpy", "entrepot", "builtins")
 
 
 def _named(code: CodeType) -> set[str]:

@@ -59,6 +59,7 @@ class _Held(TorchFunctionMode):
         self._decisions = decisions
         self._known: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._numbers: dict[int, tuple[torch.Tensor, Any]] = {}
+        self._changed: set[int | None] = set()
 
     def begin(self, module: torch.nn.Module) -> None:
         """At the start of a call: which tensors stand for the buffers now."""
@@ -68,7 +69,7 @@ class _Held(TorchFunctionMode):
         self._known = {
             id(buffer): (buffer, real) for buffer, real in found if real is not None and isinstance(buffer, FakeTensor)
         }
-        self._numbers = {}
+        self._numbers, self._changed = {}, set()
         for buffer, real in self._known.values():
             _tell(buffer, real)
 
@@ -86,7 +87,7 @@ class _Held(TorchFunctionMode):
             with self:
                 return iter(torch.unbind(args[0], 0))
         real, form = None, None
-        if not any(isinstance(each, torch.Tensor) and id(each) not in self._known for each in args):  # mostly, one is
+        if not any(isinstance(each, torch.Tensor) and not self._knows(each) for each in args):  # mostly, one is not
             leaves, form = pytree.tree_flatten((args, kwargs))
             real = self._real(leaves)
         if real is None or form is None:
@@ -135,9 +136,9 @@ class _Held(TorchFunctionMode):
     def _number(self, tensor: torch.Tensor) -> Any:
         if tensor.dim() > 0:
             return None
-        if id(tensor) in self._known:
+        if self._knows(tensor):
             with without_modes():
-                return self._known[id(tensor)][1].item()
+                return self._held_by(tensor).item()
         found = self._numbers.get(id(tensor))
         return remembered_number(tensor) if found is None else found[1]
 
@@ -156,6 +157,7 @@ class _Held(TorchFunctionMode):
     def _forget(self, leaves: Sequence[Any]) -> None:
         """What some tensors hold is no longer known, nor what their views hold."""
         changed = {_memory(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)}
+        self._changed |= changed
         if None in changed:
             self._known, self._numbers = {}, {}
             return
@@ -165,11 +167,22 @@ class _Held(TorchFunctionMode):
     def _real(self, leaves: Sequence[Any]) -> list[Any] | None:
         """The same arguments with what they hold; ``None`` if that is not known of all."""
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        if not tensors or any(id(tensor) not in self._known for tensor in tensors):
+        if not tensors or not all(map(self._knows, tensors)):
             return None
         if any(isinstance(leaf, _SYMBOLIC) for leaf in leaves):
             return None
-        return [self._known[id(leaf)][1] if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        return [self._held_by(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+
+    def _knows(self, tensor: torch.Tensor) -> bool:
+        """Whether the elements of a tensor are known: also of one that a module has beside its buffers."""
+        if id(tensor) in self._known:
+            return True
+        if type(tensor) is not torch.Tensor or tensor.numel() > _MOST:
+            return False
+        return _memory(tensor) not in {None, *self._changed}
+
+    def _held_by(self, tensor: torch.Tensor) -> torch.Tensor:
+        return self._known[id(tensor)][1] if id(tensor) in self._known else tensor
 
     def _remember(self, result: Any, compute: Callable[[], Any]) -> None:
         made = pytree.tree_leaves(result)

@@ -335,10 +335,13 @@ class Stacked(Parted):
 
 def repeated(items: list[Any], count: Any) -> Any:
     """``[a] * n``, as one tensor where the number of times varies."""
-    alike = bool(items) and all(isinstance(each, torch.Tensor) and each.shape == items[0].shape for each in items)
-    if not (isinstance(count, torch.SymInt) and alike and len({each.dtype for each in items}) == 1):
+    numbers = all(isinstance(each, int | float | torch.SymInt | torch.SymFloat) for each in items)
+    made = list(map(as_tensor, items)) if numbers else items
+    alike = all(isinstance(each, torch.Tensor) and each.shape == made[0].shape for each in made)
+    if not (isinstance(count, torch.SymInt) and made and alike and len({each.dtype for each in made}) == 1):
         return items * count
-    return Grown(Stacked(torch.stack(items).repeat(count, *[1] * items[0].dim())))
+    all_of_them = torch.stack(made).repeat(count, *[1] * made[0].dim())
+    return Numbers(all_of_them) if numbers else Grown(Stacked(all_of_them))
 
 
 class Columns(Filled, Unfinished):

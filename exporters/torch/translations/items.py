@@ -1,7 +1,7 @@
 """Items where single numbers of a graph say: ``scores[row, :] = 0`` with a tensor ``row`` of no axes.
 
 torch (2.13) asks such a tensor for its number, which a graph does not have; a tensor of one such number it asks for
-nothing.
+nothing. The same goes for a truth: ``scores[valid] = 1`` with a tensor ``valid`` of no axes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,16 @@ from entrepot.exporters.torch.upstream import has_guarding_hint, remembered_numb
 _PLAIN = (int, torch.SymInt, slice, type(None), type(...))
 
 
+def get_item(self: torch.Tensor, index: Any) -> torch.Tensor:
+    """``self[index]``."""
+    return self.unsqueeze(0)[index.reshape(1)] if _is_truth(index) else self[index]
+
+
 def set_item(self: torch.Tensor, index: Any, value: Any) -> None:
     """``self[index] = value``."""
+    if _is_truth(index):
+        self.unsqueeze(0)[index.reshape(1)] = value
+        return
     items = list(index) if isinstance(index, tuple) else [index]
     places = [at for at, item in enumerate(items) if _is_unknown(item)]
     if not places or not all(isinstance(item, _PLAIN) for at, item in enumerate(items) if at not in places):
@@ -32,6 +40,10 @@ def set_item(self: torch.Tensor, index: Any, value: Any) -> None:
     for axis, number in zip(axes, numbers, strict=True):
         chosen[axis] = number
     part[tuple(chosen)] = value
+
+
+def _is_truth(index: Any) -> bool:
+    return isinstance(index, torch.Tensor) and index.dim() == 0 and index.dtype is torch.bool
 
 
 def _is_unknown(item: Any) -> bool:
@@ -77,4 +89,8 @@ def unravel_index(indices: torch.Tensor, shape: Any) -> tuple[torch.Tensor, ...]
     return tuple(reversed(places))
 
 
-REPLACEMENTS: dict[Any, Any] = {torch.Tensor.__setitem__: set_item, torch.unravel_index: unravel_index}
+REPLACEMENTS: dict[Any, Any] = {
+    torch.Tensor.__getitem__: get_item,
+    torch.Tensor.__setitem__: set_item,
+    torch.unravel_index: unravel_index,
+}

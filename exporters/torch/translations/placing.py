@@ -72,6 +72,17 @@ def put(input: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     return changed.reshape(input.shape)
 
 
+def index_put(input: torch.Tensor, indices: Any, values: torch.Tensor, accumulate: bool = False) -> Any:
+    """A mask beside whole axes or beside places (``x[:, mask] = values``) is the places that it names."""
+    masks = [index for index in indices if index is not None and index.dtype is torch.bool]
+    if len(masks) != 1 or len(indices) == 1:
+        return NotImplemented
+    places: list[Any] = []
+    for index in indices:
+        places += index.nonzero().unbind(1) if index is masks[0] else [index]
+    return aten.index_put(input, places, values, accumulate)
+
+
 def as_strided(input: torch.Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Any:
     """Places of the memory, which a graph has in the order of the axes: those of a tensor that lies otherwise.
 
@@ -129,6 +140,7 @@ DECOMPOSITIONS = {
     aten.scatter_reduce.two: scatter_reduce,
     aten.index_reduce.default: index_reduce,
     aten.put.default: put,
+    aten.index_put.default: index_put,
     aten.as_strided.default: as_strided,
     aten.as_strided_scatter.default: as_strided_scatter,
     aten.repeat_interleave.Tensor: repeat_interleave,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import types
 
 import pytest
 import torch
@@ -79,6 +80,56 @@ class Typed(nn.Module):
         return x + torch.ones(3, dtype=int) if type(x.shape[-1]) is int else x
 
 
+class Pooled(nn.Module):
+    """Reads how many rows there will be of a tensor before ``forward`` is called, and complains by that afterwards."""
+
+    def __call__(self, x, index, rows=None):
+        if rows is None:
+            rows = int(index.max()) + 1 if index.numel() > 0 else 0
+        try:
+            return super().__call__(x, index, rows)
+        except IndexError as error:
+            if rows <= int(index.max()):
+                raise ValueError(f"{rows} rows are too few") from error
+            raise
+
+    def forward(self, x, index, rows=None):
+        return x.new_zeros(rows, x.shape[1]).index_add(0, index, x)
+
+
+library = types.ModuleType("library")
+library.part = types.ModuleType("library.part")
+exec("def in_rows(x):\n    return x.reshape(len(x), -1).sum(1) if len(x) > 0 else x", vars(library.part))
+
+
+class ByPath(nn.Module):
+    """Calls a function of a library by its path."""
+
+    def forward(self, x):
+        return library.part.in_rows(x)
+
+
+class Keeping(nn.Module):
+    """Keeps the function that it calls."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+class Asks(nn.Module):
+    """Checks that a number is a whole one, which a size is."""
+
+    def forward(self, x, count=None):
+        count = x.shape[1] if count is None else count
+        if not (isinstance(count, int) and count > 0):
+            raise ValueError("count has to be a positive integer")
+        return x.sum(1) / count
+
+
 class Behind(nn.Module):
     def __init__(self, inner):
         super().__init__()
@@ -88,7 +139,9 @@ class Behind(nn.Module):
         return (self.inner(*tensors),)
 
 
-@pytest.mark.parametrize("module", [Halves(), Scaled(), Decorated(), Called()])
+@pytest.mark.parametrize(
+    "module", [Halves(), Scaled(), Decorated(), Called(), ByPath(), Asks(), Keeping(library.part.in_rows)]
+)
 def test_sizes_stay_sizes_in_one_capture(module):
     dims = {(0, 0): torch.export.Dim.AUTO, (0, 1): torch.export.Dim.AUTO}
     program = blame.export_flat(Behind(module).eval(), [torch.randn(5, 6)], dims)
@@ -100,6 +153,13 @@ def test_sizes_stay_sizes_in_one_capture(module):
     assert model.report.ok
     assert not any(isinstance(size, int) for size in model.inputs[0].shape)
     assert not any("rewritten" in note for note in model.notes)
+
+
+def test_a_size_that_a_tensor_holds_is_one():
+    model = ep.export(Pooled(), (torch.randn(4, 3), torch.tensor([0, 0, 1, 2])), progress=False)
+    x, index = torch.randn(6, 3), torch.tensor([1, 0, 4, 2, 1, 1])
+    (found,) = ep.Session(model).run({"x": x.numpy(), "index": index.numpy()}).values()
+    torch.testing.assert_close(torch.from_numpy(found), Pooled()(x, index))
 
 
 def test_a_class_that_is_more_than_called_is_left_alone():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -133,3 +134,39 @@ def test_a_draw_is_not_made_twice():
         with pytest.raises(DataDependentOutputException):
             flat(mode.from_tensor(X))
     assert torch.equal(before, torch.get_rng_state())
+
+
+class Beside(nn.Module):
+    """Keeps numbers in a tensor that is no buffer, and in an array."""
+
+    def __init__(self):
+        super().__init__()
+        self.dilations = 2 ** torch.arange(2)
+        self.kernel = nn.Parameter(torch.linspace(-1, 1, 3).reshape(1, 1, 3))
+        self.steps = np.prod([(2, 3), (1, 2)], axis=0)
+
+    def forward(self, x):
+        steps = torch.from_numpy(self.steps)
+        for dilation in self.dilations:
+            x = torch.conv1d(x, self.kernel, padding=dilation.item(), dilation=dilation.item())
+        return x[..., :: int(steps[1]) // int(steps[0])]
+
+
+def test_what_python_reads_of_a_tensor_beside_the_buffers_is_what_it_holds():
+    module = Beside().eval()
+    model = ep.export(module, torch.randn(2, 1, 9), progress=False)
+    x = torch.randn(3, 1, 14)
+    (found,) = ep.Session(model).run({"x": x.numpy()}).values()
+    torch.testing.assert_close(torch.from_numpy(found), module(x))
+
+
+class Stepping(Beside):
+    """Writes into that tensor before it reads it."""
+
+    def forward(self, x):
+        return x * self.dilations.add_(1)[0].item()
+
+
+def test_what_is_written_into_a_tensor_beside_the_buffers_is_not_known():
+    with pytest.raises(ep.EntrepotError):
+        ep.export(Stepping().eval(), torch.randn(2, 1, 9), progress=False)

@@ -66,3 +66,29 @@ def test_items_are_written_where_the_graph_says(write):
         other = torch.randn(rows, columns, 3, generator=torch.Generator().manual_seed(rows))
         result = ep.Session(model, providers=["onnxruntime"]).run({"x": other.numpy()})["output"]
         torch.testing.assert_close(torch.from_numpy(result), Writes(write)(other))
+
+
+class Scored(nn.Module):
+    """Writes where a single truth says so: a number, a quotient that only counts there, and a whole tensor."""
+
+    def forward(self, x, y):
+        spread, error = (x - x.mean()).square().sum(), (x - y).square().sum()
+        valid = spread > 1
+        score = torch.ones_like(spread)
+        score[valid] = 1 - error[valid] / spread[valid]
+        score[error > 100] = 0.0
+        rows = x.clone()
+        rows[valid] = y
+        return score, rows, x[error > 100]
+
+
+@pytest.mark.parametrize("factor", [0.01, 1.0, 50.0])
+def test_a_single_truth_says_whether_something_is_written(factor):
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(2, 5, 3, generator=generator)
+    model = ep.export(Scored(), (x, y), progress=False)
+    x, y = factor * torch.randn(2, 7, 3, generator=generator)
+    session = ep.Session(model, providers=["onnxruntime"])
+    found = session.run({"x": x.numpy(), "y": y.numpy()})
+    for one, other in zip(found.values(), Scored()(x, y), strict=True):
+        torch.testing.assert_close(torch.from_numpy(one), other)

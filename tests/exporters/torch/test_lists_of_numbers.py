@@ -65,9 +65,18 @@ class Lengths(nn.Module):
         return x.sum(1) / torch.tensor([len(row) for row in x])
 
 
+class Repeated(nn.Module):
+    """Repeats a size, and a number, once for each row."""
+
+    def forward(self, x):
+        scale = torch.tensor([1.5] * len(x), device=x.device)
+        lengths = torch.LongTensor([x.shape[1]] * x.shape[0])
+        return x.sum(1) * lengths * scale, torch.tensor([1, x.shape[0]] * x.shape[1])
+
+
 @pytest.mark.parametrize(
     "module",
-    [Reversed(), Computed(), Places(), Types(), Pooled(), Indices(), Lengths()],
+    [Reversed(), Computed(), Places(), Types(), Pooled(), Indices(), Lengths(), Repeated()],
     ids=lambda m: type(m).__name__,
 )
 def test_a_list_of_numbers_has_the_length_of_its_axis(module, tmp_path):
