@@ -11,7 +11,7 @@ from entrepot.ir.model import Model, ValueSpec, describe_value
 from entrepot.ir.opset.schemas import canonical
 from entrepot.ir.opset.scopes import Scope, callers_first, scopes
 from entrepot.ir.opset.values import Known
-from entrepot.ir.subgraphs import subgraphs
+from entrepot.ir.subgraphs import nodes_with_subgraphs, subgraphs
 from entrepot.ir.typing.query import Types
 from entrepot.ir.typing.spec import Spec
 
@@ -72,7 +72,7 @@ def scope_types(model: onnx_ir.Model) -> dict[Scope, Types]:
         types = found[scope] = Types(Known(model.ir_version), opsets, model.functions)
         if isinstance(scope, onnx_ir.Function):
             types.assume_call(scope, calls.get(scope.identifier(), ()))
-        for node in scope.all_nodes():
+        for node in nodes_with_subgraphs(scope):
             if not node.domain:
                 types.carry(node)
         for node in scope.all_nodes() if model.functions else ():

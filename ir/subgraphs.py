@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import onnx_ir as ir
 
@@ -29,3 +29,12 @@ def with_subgraphs(*graphs: ir.Graph) -> Iterator[ir.Graph]:
         yield graph
         inside = [body for node in graph if node.attributes.data for body in subgraphs(node)]
         pending.extend(reversed(inside))
+
+
+def nodes_with_subgraphs(graph: Iterable[ir.Node]) -> Iterator[ir.Node]:
+    """The nodes that carry graphs, in order, each before those inside its graphs."""
+    for node in graph:
+        if node.attributes.data and (bodies := list(subgraphs(node))):
+            yield node
+            for body in bodies:
+                yield from nodes_with_subgraphs(body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -56,7 +56,7 @@ class Judge:
         self._model = model
         self._doubts: dict[tuple[int, bool], list[Outputs]] = {}
         self._ties: dict[int, frozenset[str]] = {}
-        self._asked: dict[tuple[str, int], tuple[Case, Any]] = {}
+        self._asked: dict[tuple[Hashable, int], tuple[Case, Any]] = {}
         self._choices: dict[str, Choices | None] = {}
         self._decided_in_double = False
         """Whether nothing else told of a case before: then it is asked first, which takes two runs instead of seven."""
@@ -145,7 +145,12 @@ class Judge:
             chosen = [] if choices is None else choices.run(case.feeds)
         except EntrepotError:
             return None
-        return source.choosing(dict(case.feeds), chosen) if chosen else None
+        if not chosen:
+            return None
+        places = tuple(
+            (each.shape, each.dtype.str, each.tobytes()) for each in chosen
+        )  # most providers choose the same
+        return self._once(places, case, lambda: source.choosing(dict(case.feeds), chosen))
 
     def _choices_of(self, provider: str) -> Choices | None:
         """A provider that tells what it chooses."""
@@ -303,7 +308,7 @@ class Judge:
             return None
         return self._once("exact", case, lambda: source.exact(dict(case.feeds)))
 
-    def _once(self, what: str, case: Case, ask: Callable[[], _Answer]) -> _Answer:
+    def _once(self, what: Hashable, case: Case, ask: Callable[[], _Answer]) -> _Answer:
         """What is asked of a case once, for all providers and however often they differ."""
         key = what, id(case)
         if key not in self._asked:

@@ -11,7 +11,7 @@ from entrepot.ir.inference import scope_types
 from entrepot.ir.opset.names import Names
 from entrepot.ir.opset.schemas import canonical, since
 from entrepot.ir.opset.scopes import scopes
-from entrepot.ir.subgraphs import subgraphs
+from entrepot.ir.subgraphs import subgraphs, with_subgraphs
 from entrepot.ir.traits import traits_of
 from entrepot.ir.typing.query import Types
 
@@ -34,7 +34,7 @@ def typed_graphs(model: ir.Model) -> Iterator[tuple[ir.Graph, Types]]:
     """The same graphs, with what is known about their values."""
     for scope, types in scope_types(model).items():
         root = scope.graph if isinstance(scope, ir.Function) else scope
-        for graph in (root, *root.subgraphs()):
+        for graph in [*with_subgraphs(root)]:  # as they were when the first was asked for
             yield graph, types
 
 

@@ -9,6 +9,7 @@ import onnx.parser
 import pytest
 
 import entrepot as ep
+from entrepot.parity.choices import Choices
 from entrepot.parity.compare import compare
 from entrepot.parity.doubled import Doubled, in_double, most_moved, mostly_excused, typed_alike
 from entrepot.parity.judge import Judge
@@ -260,6 +261,22 @@ def test_a_source_is_told_what_a_provider_chose_in_single_precision(provider: st
     expected, actual = Offset().run(case.feeds), opened(judged, provider).run(case.feeds)
     assert not np.allclose(expected["chosen"], actual["chosen"], atol=0.1)
     assert Judge(Lucky(), judged, None, {}).compare(case, expected, actual, provider).ok is right
+
+
+def test_a_source_is_told_once_what_several_providers_chose() -> None:
+    told: list[Any] = []
+
+    class Listening(Lucky):
+        def choosing(self, feeds: dict[str, np.ndarray], choices: Any) -> dict[str, Any] | None:
+            told.append(choices)
+            return super().choosing(feeds, choices)
+
+    judged, case = close_in_single_precision("Identity")
+    judge, expected = Judge(Listening(), judged, None, {}), Offset().run(case.feeds)
+    actual = opened(judged, "cpu").run(case.feeds)
+    judge._choices = dict.fromkeys(("cpu", "like cpu"), Choices(judged, "cpu"))
+    assert all(judge.compare(case, expected, actual, provider).ok for provider in ("cpu", "like cpu"))
+    assert len(told) == 1
 
 
 def test_what_follows_from_equal_choices_has_to_be_equal() -> None:

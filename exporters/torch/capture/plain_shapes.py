@@ -20,10 +20,14 @@ from entrepot.exporters.torch.upstream import (
     FakeTensor,
     FakeTensorMode,
     fast_shapes,
+    guarding_hint_or_throw,
+    has_guarding_hint,
     is_surely_contiguous,
     layouts,
     meta_table,
     shape_rules,
+    size_functions,
+    size_settings,
 )
 
 _Kind: TypeAlias = Callable[["Sequence[Any]"], "torch.dtype | None"]
@@ -58,25 +62,59 @@ def plain_shapes() -> Iterator[None]:
 
 
 class _Contiguous:
-    """Stands where torch asks whether a tensor is laid out in the order of its axes; what is so once, stays so."""
+    """Stands where torch asks whether a tensor is laid out in the order of its axes; what is so once, stays so.
+
+    Where torch asks for what is surely so, sizes are not compared if the sample says no, or the formulas say yes.
+    """
 
     def __init__(self) -> None:
         self._asks = layouts.is_contiguous
         self._known: set[tuple[Any, ...]] = set()
+        self._settings: Any = size_settings
 
     def __call__(self, tensor: Any, false_if_dde: bool = False) -> bool:
         layout = [*tensor.shape, *tensor.stride()]
         symbols = (size.node for size in layout if isinstance(size, torch.SymInt))
         if (first := next(symbols, None)) is None:
             return bool(self._asks(tensor, false_if_dde))
-        terms = (size.node.expr if isinstance(size, torch.SymInt) else size for size in layout)
-        form = first.shape_env, len(tensor.shape), *terms
+        rank = len(tensor.shape)
+        terms = [size.node.expr if isinstance(size, torch.SymInt) else size for size in layout]
+        form = first.shape_env, rank, *terms
         if form in self._known:
             return True
-        found = bool(self._asks(tensor, false_if_dde))
+        surely = false_if_dde and self._settings.backed_size_oblivious  # elsewhere, the sample decides, and is noted
+        if surely and _is_in_another_order(layout[:rank], layout[rank:]):
+            return False
+        found = surely and _is_spelled_in_order(terms[:rank], terms[rank:])
+        found = found or bool(self._asks(tensor, false_if_dde))
         if found:
             self._known.add(form)
         return found
+
+
+def _is_in_another_order(shape: Sequence[Any], strides: Sequence[Any]) -> bool:
+    """Whether the sample shows that a tensor is not laid out in the order of its axes."""
+    if not all(map(has_guarding_hint, (*shape, *strides))):
+        return False
+    sizes, steps = map(guarding_hint_or_throw, shape), map(guarding_hint_or_throw, strides)
+    expected, apart = 1, False
+    for size, given, step in zip(reversed([*sizes]), reversed(shape), reversed([*steps]), strict=True):
+        if size == 0 or (size == 1 and type(given) is not int):  # it may be 1 at all sizes
+            return False
+        apart = apart or (size != 1 and step != expected)
+        expected *= size
+    return apart and expected > 1
+
+
+def _is_spelled_in_order(shape: Sequence[Any], strides: Sequence[Any]) -> bool:
+    """Whether strides are spelled as torch spells those of a tensor that is laid out in the order of its axes."""
+    expected: Any = 1
+    least: Any = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if stride not in (expected, least):
+            return False
+        expected, least = expected * size, least * size_functions.Max(1, size)
+    return True
 
 
 @functools.cache

@@ -9,6 +9,7 @@ from unittest import mock
 
 import torch
 
+from entrepot.exporters.torch.capture.disproved import disproved_by_the_sample
 from entrepot.exporters.torch.capture.plain_shapes import plain_shapes
 from entrepot.exporters.torch.capture.terms import terms_in_pairs
 from entrepot.exporters.torch.upstream import (
@@ -56,6 +57,7 @@ def capture_settings() -> Iterator[None]:
         mock.patch.object(torch, overlap_of.__name__, _overlap),
         mock.patch.object(shape_inference, "infer_size", _broadcast(shape_inference.infer_size)),
         plain_shapes(),
+        disproved_by_the_sample(),
         terms_in_pairs(),
         mock.patch.dict(shape_rules, {torch.ops.aten.grid_sampler_2d.default: _sampled}),
         size_settings.patch(backed_size_oblivious=True),  # type: ignore[attr-defined]

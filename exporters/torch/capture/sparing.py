@@ -1,7 +1,8 @@
 """What a capture spends time on that nothing comes of, left out or remembered.
 
 torch (2.13) looks up the source of every frame for every node that it makes, whether every tensor is contiguous in
-any of three ways, and whether the formula of a size is a number, each time that it is asked for the formula.
+any of three ways, and whether the formula of a size is a number, each time that it is asked for the formula. Of each
+operation on sizes it tells a recorder, which is there for its own tests.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from types import CodeType, FrameType
 from typing import Any
 from unittest import mock
 
-from entrepot.exporters.torch.upstream import SymNode, node_making, node_meanings
+from entrepot.exporters.torch.upstream import ShapeEnv, SymNode, node_making, node_meanings
 
 
 @contextlib.contextmanager
@@ -31,6 +32,7 @@ def sparing(node_made: Callable[[], None] | None = None) -> Iterator[None]:
         mock.patch.object(node_making, "CapturedTraceback", _Stacks(node_made)),
         mock.patch.object(node_meanings, "_extract_tensor_metadata", meaning),
         mock.patch.object(SymNode, "expr", property(_formula_once(SymNode.expr.fget))),  # type: ignore[attr-defined]
+        mock.patch.object(ShapeEnv, "_create_fx_call_function", _unrecorded()),
     ):
         yield
 
@@ -70,9 +72,26 @@ def _formula_once(formula: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The formula of a size as it was when torch last replaced a symbol by another."""
 
     def expr(size: Any) -> Any:
-        version = 0 if size.shape_env is None else size.shape_env._replacements_version_counter  # noqa: SLF001
-        if version and size._expr_cache is not None and size._expr_ver == version:  # noqa: SLF001
+        if size.shape_env is None:
+            return formula(size)
+        version = size.shape_env._replacements_version_counter  # noqa: SLF001
+        if not version:
+            return size._expr  # noqa: SLF001
+        if size._expr_cache is not None and size._expr_ver == version:  # noqa: SLF001
             return size._expr_cache  # noqa: SLF001
         return formula(size)
 
     return expr
+
+
+def _unrecorded() -> Callable[[Any, Any, Any], tuple[Any, bool]]:
+    """What stands for an operation on sizes in the record of an environment, which mostly keeps none."""
+    noted: Any = ShapeEnv._create_fx_call_function  # noqa: SLF001 - has no other name
+
+    def note(env: Any, operation: Any, args: Any) -> tuple[Any, bool]:
+        if env._translation_validation_enabled or env.should_record_events:  # noqa: SLF001
+            found: tuple[Any, bool] = noted(env, operation, args)
+            return found
+        return None, False
+
+    return note

@@ -1,4 +1,4 @@
-"""What captures take from torch's private side for transforms of functions; ``torch/upstream.py`` has the rest."""
+"""What captures take from torch's private side for transforms and questions; ``torch/upstream.py`` has the rest."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 from torch._C import DispatchKey
+from torch.fx.experimental import symbolic_shapes as size_questions
 
-__all__ = ["factors_stay_numbers"]
+__all__ = ["factors_stay_numbers", "size_questions"]
 
 _TRANSFORMED = DispatchKey.FuncTorchDynamicLayerFrontMode
 """Where a call is before any transform of ``torch.func`` has seen it."""

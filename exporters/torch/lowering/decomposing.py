@@ -17,6 +17,7 @@ import torch
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
+from entrepot.exporters.torch.capture.sparing import sparing
 from entrepot.exporters.torch.lowering.alike import counterparts, first_alike, holds_tensor
 from entrepot.exporters.torch.lowering.composites import decomposing
 from entrepot.exporters.torch.lowering.schemas import is_composite, may_write
@@ -165,7 +166,8 @@ class _Traced:
             return leaves
 
         values = _apart([node.meta["val"] for node in operands])
-        graph = make_fx(together, decomposition_table=table)(*values).graph
+        with sparing():  # a node has what is known of the one that it comes from
+            graph = make_fx(together, decomposition_table=table)(*values).graph
         leaves: Any = graph.output_node().args[0]
         made = iter(leaves)
         results = {

@@ -17,6 +17,7 @@ from entrepot.exporters.torch.lowering.decomposing import decomposed
 from entrepot.exporters.torch.lowering.fractions import settle_fractions
 from entrepot.exporters.torch.lowering.known_sizes import settle_sizes
 from entrepot.exporters.torch.lowering.promotion import promote_types
+from entrepot.exporters.torch.lowering.signatures import functions_unparsed, signatures_once
 from entrepot.exporters.torch.lowering.size_arithmetic import settle_divisions, settle_sums
 from entrepot.exporters.torch.messages import untranslated
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
@@ -47,7 +48,7 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
     """
     try:
         # its own optimizer would fold transposed copies of weights and merge equal parameters under one name
-        with quiet():
+        with quiet(), signatures_once():
             program, registry = _decomposed(program), _registry(onnx_translations())
             check_constants(program)
             result = to_onnx_program(program, registry=registry)
@@ -124,7 +125,8 @@ def _registry(custom: _Custom) -> ONNXRegistry:
 
     ``torch.onnx.export`` rebuilds this table at each call (2.13), which takes longer than most translations.
     """
-    registry = ONNXRegistry().from_torchlib(opset_version=NATURAL_OPSET)
+    with functions_unparsed():
+        registry = ONNXRegistry().from_torchlib(opset_version=NATURAL_OPSET)
     for operator, function in (*translations().items(), *custom):
         registry.register_op(operator, function, is_complex=False)
     return registry

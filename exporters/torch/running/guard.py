@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import operator
 import random
 import warnings
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ import torch
 
 from entrepot.exporters.torch.quantised.observers import observers_off
 from entrepot.exporters.torch.running.bags import bags_checked
-from entrepot.exporters.torch.running.contents import contents, put_back, same_members
+from entrepot.exporters.torch.running.contents import Contents, contents, same_members
 from entrepot.exporters.torch.running.kept_weights import WeightKeeper
 from entrepot.exporters.torch.running.objects import HeldObjects
 from entrepot.exporters.torch.running.padding import padding_as_in_inference
@@ -50,6 +51,8 @@ class ModuleState:
     def __init__(self, module: torch.nn.Module, written: Iterable[str] = ()) -> None:
         self._names = dict(module.named_modules())
         self._attributes = [(part, _shallow(part.__dict__)) for part in self._names.values()]
+        self._plain = [(part, tuple(part.__dict__), tuple(part.__dict__.values())) for part in self._names.values()]
+        self._contents = Contents(each for _, attributes in self._attributes for each in attributes.values())
         self._objects = HeldObjects(
             value for _, held in self._attributes for key, (value, _) in held.items() if key not in _REGISTERED
         )
@@ -71,8 +74,11 @@ class ModuleState:
         Raises:
             ConversionError: ``forward`` wrote to a parameter.
         """
-        for part, attributes in self._attributes:
-            _restore_attributes(part, attributes)
+        for part, keys, values in self._plain:
+            held = part.__dict__
+            if len(held) != len(keys) or not all(map(operator.is_, held.values(), values)) or tuple(held) != keys:
+                _restore_attributes(part, dict(zip(keys, values, strict=True)))
+        self._contents.restore()
         self._objects.restore()
         with torch.no_grad():
             for index, (buffer, version, value) in enumerate(self._buffers):
@@ -136,7 +142,10 @@ def untouched(module: torch.nn.Module, *, training: bool = False) -> Iterator[Mo
             part.training and training
         )  # not part.eval(): an overridden train() may do more, such as merging weights
     off = contextlib.nullcontext() if training else observers_off(module)
-    with torch.no_grad(), off, padding_as_in_inference(module), bags_checked(), _as_without_an_export(module):
+    as_in_use = padding_as_in_inference(module), bags_checked(), _as_without_an_export(module)
+    with torch.no_grad(), off, contextlib.ExitStack() as stack:
+        for each in (*as_in_use, _no_logs()):
+            stack.enter_context(each)
         state = ModuleState(module)
         try:
             # The fused inference kernels of MultiheadAttention have no graph form.
@@ -164,18 +173,25 @@ def quiet() -> Iterator[None]:
 
     Errors are still raised. It wraps single calls, so that progress can be reported between them.
     """
-    loggers = [logging.getLogger(name) for name in _NOISY_LOGGERS]
-    levels = [logger.level for logger in loggers]
     nowhere = io.StringIO()
     with warnings.catch_warnings(), contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         warnings.simplefilter("ignore")
-        try:
-            for logger in loggers:
-                logger.setLevel(logging.CRITICAL)
+        with _no_logs():
             yield
-        finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def _no_logs() -> Iterator[None]:
+    """Inside, noisy loggers say nothing. A level that changes makes every logger forget which messages it takes."""
+    levels = {logger: logger.level for logger in map(logging.getLogger, _NOISY_LOGGERS)}
+    noisy = [logger for logger, level in levels.items() if level != logging.CRITICAL]
+    try:
+        for logger in noisy:
+            logger.setLevel(logging.CRITICAL)
+        yield
+    finally:
+        for logger in noisy:
+            logger.setLevel(levels[logger])
 
 
 def random_state() -> dict[str, object]:
@@ -218,9 +234,7 @@ def _shallow(attributes: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
     return {key: (value, contents(value)) for key, value in attributes.items()}
 
 
-def _restore_attributes(part: torch.nn.Module, attributes: dict[str, tuple[Any, Any]]) -> None:
+def _restore_attributes(part: torch.nn.Module, attributes: dict[str, Any]) -> None:
     for key in part.__dict__.keys() - attributes.keys():
         del part.__dict__[key]
-    for key, (value, before) in attributes.items():
-        part.__dict__[key] = value
-        put_back(value, before)
+    part.__dict__.update(attributes)

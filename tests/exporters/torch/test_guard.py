@@ -1,3 +1,4 @@
+import logging
 import random
 import sys
 import warnings
@@ -10,6 +11,7 @@ import torch
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters.torch.running import guard
 from entrepot.exporters.torch.running.guard import quiet, untouched
 from entrepot.ir.errors import ConversionError
 
@@ -131,3 +133,46 @@ def test_systems_are_solved_in_an_export_as_without_one(monkeypatch):
     sample = torch.eye(6) * 2 + torch.ones(6, 6).tril(), torch.ones(6, 2)
     model = ep.export(module.Solving(), sample, dynamic=False, verify=False, progress=False)
     assert not any(node.op_type.startswith("Scatter") for node in model.ir.graph)
+
+
+def test_levels_of_loggers_change_once_for_many_calls(monkeypatch):
+    changed = []
+    plain = logging.Logger.setLevel
+    monkeypatch.setattr(logging.Logger, "setLevel", lambda *args: changed.append(args) or plain(*args))
+    levels = [logging.getLogger(name).level for name in guard._NOISY_LOGGERS]
+    with untouched(nn.Linear(2, 2)):
+        before = len(changed)
+        for _ in range(3):
+            with quiet():
+                assert not logging.getLogger("torch.export.unflatten").isEnabledFor(logging.ERROR)
+        assert len(changed) == before
+    assert [logging.getLogger(name).level for name in guard._NOISY_LOGGERS] == levels
+
+
+class Hooked(nn.Module):
+    """Puts something into what a module has empty, takes away what it has, and changes the order of the rest."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+        self.first, self.second, self.kept = 1, 2, {"a": 1}
+
+    def forward(self, x):
+        self.inner.register_forward_hook(lambda *_: None)
+        del self.inner.bias
+        self.kept.clear()
+        first, second = self.first, self.second
+        del self.first, self.second
+        self.second, self.first = first, second
+        return x
+
+
+def test_hooks_parts_and_values_are_put_back_after_each_call():
+    module = Hooked()
+    with untouched(module) as state:
+        for _ in range(2):
+            module(torch.ones(1))
+            state.restore()
+            assert not module.inner._forward_hooks
+            assert module.inner.bias is not None
+            assert (module.first, module.second, module.kept) == (1, 2, {"a": 1})

@@ -94,6 +94,37 @@ def _symbols(program):
     return [size.node.expr for size in given.shape[:2]]
 
 
+ORDERS = {
+    "in order": (lambda x: x, True),
+    "a single row": (lambda x: x[:, :1], False),
+    "turned": (lambda x: x.transpose(0, 1), False),
+    "every other": (lambda x: x[:, ::2], False),
+    "repeated": (lambda x: x[:1].expand(4, -1, -1), False),
+    "axes of one": (lambda x: x[:, None].transpose(1, 2).transpose(2, 3), True),
+    "halves": (lambda x: x.new_empty(x.shape[0], x.shape[1] // 2, x.shape[1]), True),
+}
+
+
+@pytest.mark.parametrize("kind", ORDERS)
+def test_the_order_of_elements_is_told_as_torch_tells_it(kind, monkeypatch):
+    make, expected = ORDERS[kind]
+    asked, told = [], []
+    plain = layouts.is_contiguous
+    monkeypatch.setattr(layouts, "is_contiguous", lambda *args: asked.append(args) or plain(*args))
+
+    def look(x):
+        made = make(x)
+        before = len(asked)
+        told.append((layouts.is_contiguous_or_false(made), len(asked) - before, plain(made, True)))
+        return x + 1
+
+    monkeypatch.setitem(KINDS, "looked at", look)
+    captured("looked at")
+    ours, questions, torchs = told[-1]
+    assert ours == torchs == expected
+    assert not questions or kind == "axes of one"
+
+
 def test_the_plain_ones_are_not_left_to_torch():
     assert {torch.ops.aten.relu.default, torch.ops.aten.native_layer_norm.default} <= _rules().keys()
     with plain_shapes():

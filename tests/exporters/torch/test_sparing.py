@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import operator
+from types import SimpleNamespace
 
+import pytest
 import torch
 from torch import nn
 
 from entrepot.exporters.torch.capture import blame
 from entrepot.exporters.torch.capture.sparing import sparing
-from entrepot.exporters.torch.upstream import SymNode, node_making, node_meanings
+from entrepot.exporters.torch.upstream import ShapeEnv, SymNode, node_making, node_meanings
 
 
 class Windows(nn.Module):
@@ -44,9 +47,20 @@ def test_a_program_is_the_same(monkeypatch):
 
 def test_torch_is_left_as_it_was():
     def state():
-        return node_making.CapturedTraceback, node_meanings._extract_tensor_metadata, SymNode.__dict__["expr"]
+        spared = ShapeEnv._create_fx_call_function, SymNode.__dict__["expr"]
+        return node_making.CapturedTraceback, node_meanings._extract_tensor_metadata, *spared
 
     before = state()
     with sparing():
         assert all(one is not other for one, other in zip(state(), before, strict=True))
     assert state() == before
+
+
+@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("kept", [False, True])
+def test_operations_on_sizes_are_noted_where_somebody_reads_them(checked, kept, monkeypatch):
+    monkeypatch.setattr(ShapeEnv, "_create_fx_call_function", lambda *_: ("node", True))
+    environment = SimpleNamespace(_translation_validation_enabled=checked, should_record_events=kept)
+    with sparing():
+        noted = ShapeEnv._create_fx_call_function(environment, operator.add, (None, None))
+    assert noted == (("node", True) if checked or kept else (None, False))
