@@ -72,8 +72,24 @@ def put(input: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     return changed.reshape(input.shape)
 
 
+def index(input: torch.Tensor, indices: Any) -> Any:
+    """Places of several types, which ONNX's operators do not take together."""
+    alike = _of_one_type(indices)
+    return NotImplemented if alike is None else aten.index(input, alike)
+
+
+def _of_one_type(indices: Any) -> list[Any] | None:
+    """Places as whole numbers of 64 bits, if they are of several types; ``None`` where nothing has to change."""
+    kinds = [None if each is None or each.dtype in (torch.bool, torch.uint8) else each.dtype for each in indices]
+    if len({*kinds} - {None}) < 2:
+        return None
+    return [each if kind is None else each.long() for each, kind in zip(indices, kinds, strict=True)]
+
+
 def index_put(input: torch.Tensor, indices: Any, values: torch.Tensor, accumulate: bool = False) -> Any:
     """A mask beside whole axes or beside places (``x[:, mask] = values``) is the places that it names."""
+    if (alike := _of_one_type(indices)) is not None:
+        return aten.index_put(input, alike, values, accumulate)
     masks = [index for index in indices if index is not None and index.dtype is torch.bool]
     if len(masks) != 1 or len(indices) == 1:
         return NotImplemented
@@ -140,6 +156,7 @@ DECOMPOSITIONS = {
     aten.scatter_reduce.two: scatter_reduce,
     aten.index_reduce.default: index_reduce,
     aten.put.default: put,
+    aten.index.Tensor: index,
     aten.index_put.default: index_put,
     aten.as_strided.default: as_strided,
     aten.as_strided_scatter.default: as_strided_scatter,
