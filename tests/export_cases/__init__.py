@@ -1,11 +1,11 @@
 """The corpora that exports are tried on.
 
 ``modules`` holds what users write by hand, one file for each thing that makes exports fail; ``architectures`` builds
-every architecture of transformers small, ``calls`` has some of them called in less usual ways; ``sklearn`` fits every
-estimator; ``jax`` has primitives, functions, layers and models of JAX, ``exported`` what ``jax.export`` makes of them;
-``raw_ops`` has the operators of TensorFlow, ``tensorflow`` functions and modules of it, ``files`` what it saves;
-``keras`` has every class of layers of Keras, ``applications`` its networks. Names of models occur here and nowhere in
-the library.
+every architecture of transformers small, ``calls`` has some of them called in less usual ways; ``composed`` puts two
+steps together in many ways; ``sklearn`` fits every estimator; ``jax`` has primitives, functions, layers and models of
+JAX, ``exported`` what ``jax.export`` makes of them; ``raw_ops`` has the operators of TensorFlow, ``tensorflow``
+functions and modules of it, ``files`` what it saves; ``keras`` has every class of layers of Keras, ``applications`` its
+networks. Names of models occur here and nowhere in the library.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ CORPORA = (
     "modules",
     "architectures",
     "calls",
+    "composed",
     "sklearn",
     "jax",
     "exported",
@@ -55,6 +56,7 @@ _JUDGES = {
 """Who judges a corpus that is none of torch's."""
 _CATALOGUES = {
     "calls": "tests.export_cases.calls",
+    "composed": "tests.export_cases.composed",
     "raw_ops": "tests.export_cases.raw_ops",
     "tensorflow": "tests.export_cases.tensorflow",
     "files": "tests.export_cases.files",
