@@ -35,7 +35,7 @@ def few(
     taken = [at for at, answer in enumerate(answers) if not isinstance(answer, SourceRefusal)]
     if any(run is not None and run.verdict == "declined" for row in runs for run in row):
         return taken
-    extreme = {at for at in taken if cases[at].edge or cases[at].own}
+    extreme = {at for at in taken if cases[at].edge or cases[at].own or cases[at].emptied}
     smallest = min((at for at in taken if at not in extreme), key=lambda at: _elements(cases[at]), default=0)
     return [at for at in taken if at == smallest or at in extreme]
 

@@ -47,8 +47,8 @@ def prove(
 
     Empty inputs are tried on our own runtime only: onnxruntime 1.31 fails in several operators on them, and aborts the
     process in LSTM. A graph that refuses an empty input is recorded but not a failure; a wrong result is one. They are
-    not tried where a loop ends by what it computes, and nobody counts its turns. Inputs that empty something inside are
-    as good as empty.
+    not tried where a loop ends by what it computes, and nobody counts its turns. Nor is onnxruntime asked about inputs
+    that empty something inside; a graph that refuses those is a failure.
 
     Args:
         source: What to trust. If it has a ``doubt``, a reason why its word proves nothing, so has the report.
@@ -99,8 +99,8 @@ def _run(source: Source, model: Model, cases: Sequence[Case], judging: Judging) 
     names = tuple(parity.default_providers(model) if judging.providers is None else judging.providers)
     tolerance, progress = judging.tolerance, judging.progress
     emptied = Emptied(model)
-    full = [case for case in cases if not emptied.by(case.feeds)]
-    empty = [case for case in cases if emptied.by(case.feeds)]
+    full = [dataclasses.replace(case, emptied=emptied.by(case.feeds)) for case in cases if not _is_empty(case)]
+    empty = [case for case in cases if _is_empty(case)]
     if not full:  # the graph takes nothing else
         chosen = ("cpu",) if judging.providers is None else names
         return parity.verify(source, model, empty, providers=chosen, tolerance=tolerance, progress=progress)

@@ -7,6 +7,8 @@ import torch
 
 import entrepot as ep
 from entrepot.parity.emptied import Emptied
+from entrepot.parity.plan import Case
+from entrepot.parity.verify import verify
 
 
 def halves(x):
@@ -42,3 +44,17 @@ def test_onnxruntime_is_not_asked_where_something_is_empty(monkeypatch):
     assert (2, 8) in shapes
     assert (2, 1) not in shapes
     assert "cpu" in {run.provider for run in report.runs if run.label == "x_dim1=1"}
+
+
+def test_our_runtime_may_not_refuse_what_empties_something(exported):
+    class Source:
+        name = "source"
+
+        def run(self, feeds):
+            return {exported.outputs[0].name: next(iter(feeds.values()))}
+
+    (name,) = [spec.name for spec in exported.inputs]
+    wrong, refused = np.arange(6.0, dtype=np.float32).reshape(2, 3), np.zeros((2, 3, 1), np.float32)
+    cases = [Case(str(at), {name: value}, emptied=True) for at, value in enumerate((wrong, refused))]
+    report = verify(Source(), exported, cases)
+    assert [(run.provider, run.verdict) for run in report.runs] == [("cpu", "differs"), ("cpu", "error")]
