@@ -1,4 +1,4 @@
-"""Inputs for which something in a model is empty: onnxruntime (1.31) may end the process on such, and says nothing."""
+"""Inputs for which a model multiplies nothing: onnxruntime (1.31) may divide by zero there, and ends the process."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from entrepot.ir.model import Model
 from entrepot.ir.typing.formula import Formula
 from entrepot.parity.feeds import Feeds, bind, holds_nothing
 
+_PRODUCTS = frozenset({"Attention", "Einsum", "Gemm", "MatMul"})
+
 
 class Emptied:
-    """Tells inputs that are empty, or that empty something inside, as far as the shapes in a model say.
+    """Tells inputs that are empty, or that empty an operand of a product, as far as the shapes in a model say.
+
+    What else is done with nothing, onnxruntime is asked about: the mean of nothing is NaN, and it says 0.
 
     Args:
         model: Whose inputs they are.
@@ -36,11 +40,10 @@ class Emptied:
 
     @functools.cached_property
     def _formulas(self) -> list[Formula]:
-        """The sizes inside that are computed from those of inputs."""
-        values = (
-            value for node in onnx_ir.traversal.RecursiveGraphIterator(self._model.ir.graph) for value in node.outputs
-        )
-        shapes = (value.shape for value in values if value.shape is not None)
+        """The sizes of operands of products that are computed from those of inputs."""
+        nodes = onnx_ir.traversal.RecursiveGraphIterator(self._model.ir.graph)
+        operands = (value for node in nodes if node.op_type in _PRODUCTS for value in node.inputs)
+        shapes = (value.shape for value in operands if value is not None and value.shape is not None)
         texts = {str(dim.value) for shape in shapes for dim in shape if isinstance(dim, onnx_ir.SymbolicDim)}
         found = (Formula.of(text) for text in sorted(texts) if not text.isidentifier())
         return [formula for formula in found if formula is not None]

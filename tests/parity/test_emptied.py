@@ -13,15 +13,25 @@ from entrepot.parity.verify import verify
 
 def halves(x):
     middle = x.shape[1] // 2
-    return torch.cat([x[:, middle:] * 2, x[:, :middle]], 1)
+    return torch.cat([x[:, middle:] @ WEIGHT, x[:, :middle] @ WEIGHT], 1)
+
+
+def ends(x):
+    return x[:, : x.shape[1] // 2].sum(1)
+
+
+WEIGHT = torch.eye(4)
+SAMPLE = torch.randn(2, 7, 4)
 
 
 @pytest.fixture(scope="module")
 def exported():
-    return ep.export(halves, torch.randn(2, 7), progress=False)
+    return ep.export(halves, SAMPLE, progress=False)
 
 
-@pytest.mark.parametrize(("shape", "empty"), [((2, 7), False), ((3, 2), False), ((2, 1), True), ((0, 4), True)])
+@pytest.mark.parametrize(
+    ("shape", "empty"), [((2, 7, 4), False), ((3, 2, 4), False), ((2, 1, 4), True), ((0, 4, 4), True)]
+)
 def test_inputs_that_empty_something_are_told(exported, shape, empty):
     (name,) = [spec.name for spec in exported.inputs]
     assert Emptied(exported).by({name: np.zeros(shape, np.float32)}) is empty
@@ -29,7 +39,12 @@ def test_inputs_that_empty_something_are_told(exported, shape, empty):
 
 def test_inputs_that_are_refused_empty_nothing(exported):
     (name,) = [spec.name for spec in exported.inputs]
-    assert not Emptied(exported).by({name: np.zeros((2, 1, 1), np.float32)})
+    assert not Emptied(exported).by({name: np.zeros((2, 1), np.float32)})
+
+
+def test_what_is_not_multiplied_may_be_empty():
+    model = ep.export(ends, SAMPLE, progress=False)
+    assert not Emptied(model).by({model.inputs[0].name: np.zeros((2, 1, 4), np.float32)})
 
 
 def test_onnxruntime_is_not_asked_where_something_is_empty(monkeypatch):
@@ -40,9 +55,9 @@ def test_onnxruntime_is_not_asked_where_something_is_empty(monkeypatch):
         return run(session, names, feeds, *more)
 
     monkeypatch.setattr(onnxruntime.InferenceSession, "run", noted)
-    report = ep.export(halves, torch.randn(2, 7), progress=False).report
-    assert (2, 8) in shapes
-    assert (2, 1) not in shapes
+    report = ep.export(halves, SAMPLE, progress=False).report
+    assert (2, 8, 4) in shapes
+    assert (2, 1, 4) not in shapes
     assert "cpu" in {run.provider for run in report.runs if run.label == "x_dim1=1"}
 
 
@@ -54,7 +69,7 @@ def test_our_runtime_may_not_refuse_what_empties_something(exported):
             return {exported.outputs[0].name: next(iter(feeds.values()))}
 
     (name,) = [spec.name for spec in exported.inputs]
-    wrong, refused = np.arange(6.0, dtype=np.float32).reshape(2, 3), np.zeros((2, 3, 1), np.float32)
+    wrong, refused = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4), np.zeros((2, 3), np.float32)
     cases = [Case(str(at), {name: value}, emptied=True) for at, value in enumerate((wrong, refused))]
     report = verify(Source(), exported, cases)
     assert [(run.provider, run.verdict) for run in report.runs] == [("cpu", "differs"), ("cpu", "error")]
