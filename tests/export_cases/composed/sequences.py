@@ -1,4 +1,4 @@
-"""What is done with sequences [batch, length, 8], each a method of ``Sequences``."""
+"""What is done with sequences [batch, length, 8] at once, each a method of ``Sequences``."""
 
 from __future__ import annotations
 
@@ -15,24 +15,6 @@ def mixed(self, x):
 
 def normalised(self, x):
     return self.norm(x)
-
-
-def recurrence(self, x):
-    h = torch.zeros(x.shape[0], 8)
-    out = []
-    for t in range(x.shape[1]):
-        h = torch.tanh(self.lin(x[:, t]) + h)
-        out.append(h)
-    return torch.stack(out, 1)
-
-
-def cell_by_cell(self, x):
-    h = x.new_zeros(x.size(0), 8)
-    out = []
-    for t in range(x.size(1)):
-        h = self.cell(x[:, t], h)
-        out.append(h.unsqueeze(1))
-    return torch.cat(out, dim=1)
 
 
 def lstm(self, x):
@@ -65,13 +47,6 @@ def windows_padded(self, x):
     return y.reshape(B, -1, D)[:, :T]
 
 
-def rows_reversed(self, x):
-    rows = []
-    for i in range(x.shape[0]):
-        rows.append(x[i].flip(0))
-    return torch.stack(rows)
-
-
 def branch_on_a_sum(self, x):
     if x.sum() > 0:
         return x * 0.5
@@ -83,14 +58,6 @@ def branch_on_an_odd_length(self, x):
         return x + 1
     else:
         return x - x.mean(1, keepdim=True)
-
-
-def until_small(self, x):
-    n = 0
-    while x.abs().max() > 0.5 and n < 6:
-        x = x * 0.7
-        n += 1
-    return x
 
 
 def best_half(self, x):
@@ -128,11 +95,6 @@ def chunks_exchanged(self, x):
     return torch.cat([a[-1], *a[:-1]], dim=1)
 
 
-def pieces_centred(self, x):
-    parts = torch.split(x, 3, dim=1)
-    return torch.cat([p - p.mean(1, keepdim=True) for p in parts], 1)
-
-
 def masked_rows_mixed(self, x):
     m = x[..., 0] > 0
     y = x.clone()
@@ -147,29 +109,9 @@ def rows_found_and_doubled(self, x):
     return y
 
 
-def experts(self, x):
-    flat = x.reshape(-1, 8)
-    choice = self.router(flat).argmax(-1)
-    out = torch.zeros_like(flat)
-    for e, expert in enumerate(self.experts):
-        at = torch.where(choice == e)[0]
-        if at.numel() > 0:
-            out[at] = expert(flat[at])
-    return out.view_as(x)
-
-
 def scaled_by_a_count(self, x):
     n = int((x[..., 0] > 0).sum().item())
     return x * (n / (1 + x.shape[0] * x.shape[1]))
-
-
-def beginnings_doubled(self, x):
-    lens = (x[..., 0] > 0).sum(1).tolist()
-    out = []
-    for i, n in enumerate(lens):
-        y = x[i, :n] * 2
-        out.append(torch.cat([y, x[i, n:]], 0))
-    return torch.stack(out)
 
 
 def spectrum_halved(self, x):
@@ -185,38 +127,6 @@ def stretched_and_pooled(self, x):
 def neighbours_averaged(self, x):
     y = F.pad(x, (0, 0, 1, 1)).unfold(1, 3, 1)
     return y.mean(-1)
-
-
-def residual_layers(self, x):
-    for layer in self.layers:
-        x = x + torch.relu(layer(x))
-    return x
-
-
-def running_mean(self, x):
-    state = {"sum": torch.zeros_like(x[:, 0]), "n": 0}
-    out = []
-    for step in x.unbind(1):
-        state["sum"] = state["sum"] + step
-        state["n"] += 1
-        out.append(state["sum"] / state["n"])
-    return torch.stack(out, 1)
-
-
-def written_in_place(self, x):
-    y = x.clone()
-    for t in range(1, y.shape[1]):
-        y[:, t] = y[:, t] + 0.5 * y[:, t - 1]
-    return y
-
-
-def backward_in_time(self, x):
-    out = []
-    h = torch.zeros_like(x[:, 0])
-    for t in reversed(range(x.shape[1])):
-        h = 0.9 * h + x[:, t]
-        out.insert(0, h)
-    return torch.stack(out, dim=1)
 
 
 def pairs_below_the_diagonal(self, x):
@@ -265,14 +175,6 @@ def sums_of_segments(self, x):
     return x + sums[ids]
 
 
-def left_early(self, x):
-    for layer in self.layers:
-        x = torch.tanh(layer(x))
-        if x.mean() > 0.05:
-            break
-    return x
-
-
 def even_and_odd_steps(self, x):
     a, b = x[:, ::2], x[:, 1::2]
     n = b.shape[1]
@@ -283,61 +185,15 @@ def median_taken_off(self, x):
     return x - x.median(dim=1, keepdim=True).values
 
 
-def every_other_row(self, x):
-    return torch.stack([self.lin(r) if i % 2 == 0 else r for i, r in enumerate(x)])
-
-
-def beside_its_reverse(self, x):
-    out = []
-    for a, b in zip(x.unbind(1), x.flip(1).unbind(1), strict=True):
-        out.append(a * torch.sigmoid(b))
-    return torch.stack(out, 1)
-
-
 def differences(self, x):
     d = x[:, 1:] - x[:, :-1]
     return torch.cat([x[:, :1], d], 1)
-
-
-def branch_for_each_row(self, x):
-    out = []
-    for r in x:
-        if r.mean() > 0:
-            out.append(r * 2)
-        else:
-            out.append(-r)
-    return torch.stack(out)
-
-
-def best_so_far(self, x):
-    best = x[:, 0]
-    for t in range(1, x.size(1)):
-        better = x[:, t].sum(-1) > best.sum(-1)
-        best = torch.where(better[:, None], x[:, t], best)
-    return x + best[:, None]
 
 
 def pooled_and_back(self, x):
     y = F.max_pool1d(x.transpose(1, 2), 2, ceil_mode=True)
     y = F.interpolate(y, size=x.shape[1], mode="nearest")
     return y.transpose(1, 2)
-
-
-def viterbi(self, x):
-    score = x[:, 0]
-    back = []
-    for t in range(1, x.shape[1]):
-        step = score.unsqueeze(2) + self.lin.weight
-        score, i = step.max(1)
-        score = score + x[:, t]
-        back.append(i)
-    last = score.argmax(-1)
-    path = [last]
-    for i in reversed(back):
-        last = i.gather(1, last[:, None])[:, 0]
-        path.append(last)
-    path.reverse()
-    return x + torch.stack(path, 1).unsqueeze(-1).float()
 
 
 def distinct_numbers(self, x):
@@ -359,49 +215,6 @@ def buckets(self, x):
     return x + torch.bucketize(x, edges).float() * 0.1
 
 
-def sliding_mean(self, x):
-    T = x.shape[1]
-    out = []
-    for t in range(T):
-        lo = max(0, t - 2)
-        hi = min(T, t + 3)
-        out.append(x[:, lo:hi].mean(1))
-    return torch.stack(out, 1)
-
-
-def power_iteration(self, x):
-    v = torch.ones(x.shape[0], 8, 1)
-    m = x.transpose(1, 2) @ x
-    for _ in range(4):
-        v = m @ v
-        v = v / (v.norm(dim=1, keepdim=True) + 1e-6)
-    return x * v.transpose(1, 2)
-
-
-def block_by_block(self, x):
-    outs = []
-    for start in range(0, x.shape[1], 3):
-        piece = x[:, start : start + 3]
-        outs.append(piece - piece.amax(1, keepdim=True))
-    return torch.cat(outs, 1)
-
-
-def layers_by_name(self, x):
-    found = {}
-    for name, layer in zip(("a", "b", "c"), self.layers, strict=True):
-        found[name] = layer(x)
-    return sum(found.values()) / len(found)
-
-
-def while_over_steps(self, x):
-    t = 0
-    out = []
-    while t < x.shape[1]:
-        out.append(x[:, t] * (t + 1))
-        t += 1
-    return torch.stack(out, 1) / x.shape[1]
-
-
 def partial_function(self, x):
     f = functools.partial(F.leaky_relu, negative_slope=0.3)
     return f(x)
@@ -417,56 +230,28 @@ def distances(self, x):
     return torch.softmax(-d, -1) @ x
 
 
-def two_layers_in_a_list(self, x):
-    h = [torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])]
-    out = []
-    for t in range(x.shape[1]):
-        h[0] = torch.tanh(self.layers[0](x[:, t]) + h[0])
-        h[1] = torch.tanh(self.layers[1](h[0]) + h[1])
-        out.append(h[1])
-    return torch.stack(out, 1)
-
-
-def on_what_came_before(self, x):
-    out = [x[:, 0]]
-    for step in x[:, 1:].unbind(1):
-        out.append(step + 0.5 * out[-1])
-    return torch.stack(out, 1)
-
-
 ALL = (
     mixed,
     normalised,
-    recurrence,
-    cell_by_cell,
     lstm,
     convolved,
     attended,
     attended_causally,
     windows_padded,
-    rows_reversed,
     branch_on_a_sum,
     branch_on_an_odd_length,
-    until_small,
     best_half,
     sorted_by_score,
     rolled,
     table_of_places,
     waves_of_places,
     chunks_exchanged,
-    pieces_centred,
     masked_rows_mixed,
     rows_found_and_doubled,
-    experts,
     scaled_by_a_count,
-    beginnings_doubled,
     spectrum_halved,
     stretched_and_pooled,
     neighbours_averaged,
-    residual_layers,
-    running_mean,
-    written_in_place,
-    backward_in_time,
     pairs_below_the_diagonal,
     cumulative_mean,
     unit_rows,
@@ -475,27 +260,14 @@ ALL = (
     quantised_and_embedded,
     last_valid_step,
     sums_of_segments,
-    left_early,
     even_and_odd_steps,
     median_taken_off,
-    every_other_row,
-    beside_its_reverse,
     differences,
-    branch_for_each_row,
-    best_so_far,
     pooled_and_back,
-    viterbi,
     distinct_numbers,
     token_in_front,
     buckets,
-    sliding_mean,
-    power_iteration,
-    block_by_block,
-    layers_by_name,
-    while_over_steps,
     partial_function,
     straight_through,
     distances,
-    two_layers_in_a_list,
-    on_what_came_before,
 )

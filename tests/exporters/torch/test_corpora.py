@@ -41,8 +41,8 @@ SAMPLE = (
     "causal-lm-past/gpt2",
     "caches/next_step_with_windows",
     "decided/the_last_token_on_either_side",
-    "composed_sequences/residual-written_in_place-power_iteration-4x4x8",
-    "composed_sequences/each_on_a_half-median_taken_off-heads-2x6x8",
+    "composed_sequences/each_on_a_half-distances-best_half-4x4x8",
+    "composed_sequences/twice-buckets-block_by_block-3x8x8",
     "composed_pictures/at_twice_the_size-row_upon_row-reflected_border-2x4x8x8",
 )
 TORCH = ("modules", "architectures", "calls", "composed")
