@@ -1,4 +1,4 @@
-"""Inputs for which a model multiplies nothing: onnxruntime (1.31) may divide by zero there, and ends the process."""
+"""Inputs that leave a product or a normalisation nothing to compute: onnxruntime (1.31) may end the process there."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from entrepot.ir.model import Model
 from entrepot.ir.typing.formula import Formula
 from entrepot.parity.feeds import Feeds, bind, holds_nothing
 
-_PRODUCTS = frozenset({"Attention", "Einsum", "Gemm", "MatMul"})
+_SUMS = {
+    *("Attention", "BatchNormalization", "Conv", "ConvTranspose", "Einsum", "GRU", "Gemm", "GroupNormalization"),
+    *("InstanceNormalization", "LSTM", "LayerNormalization", "LpNormalization", "MatMul", "RMSNormalization", "RNN"),
+}
+"""Products, convolutions, recurrences and normalisations, which go through their operands in blocks."""
+_MOVES = {"Cast", "Flatten", "Identity", "Mul", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+"""What comes of nothing there is nothing, and its shape may not be known."""
 
 
 class Emptied:
-    """Tells inputs that are empty, or that empty an operand of a product, as far as the shapes in a model say.
+    """Tells inputs that are empty, or that empty an operand of a product or a normalisation, as far as shapes say.
 
     What else is done with nothing, onnxruntime is asked about: the mean of nothing is NaN, and it says 0.
 
@@ -40,10 +46,20 @@ class Emptied:
 
     @functools.cached_property
     def _formulas(self) -> list[Formula]:
-        """The sizes of operands of products that are computed from those of inputs."""
+        """The sizes of such operands that are computed from those of inputs."""
         nodes = onnx_ir.traversal.RecursiveGraphIterator(self._model.ir.graph)
-        operands = (value for node in nodes if node.op_type in _PRODUCTS for value in node.inputs)
+        operands = (_before(value) for node in nodes if node.op_type in _SUMS for value in node.inputs)
         shapes = (value.shape for value in operands if value is not None and value.shape is not None)
         texts = {str(dim.value) for shape in shapes for dim in shape if isinstance(dim, onnx_ir.SymbolicDim)}
         found = (Formula.of(text) for text in sorted(texts) if not text.isidentifier())
         return [formula for formula in found if formula is not None]
+
+
+def _before(value: onnx_ir.Value | None) -> onnx_ir.Value | None:
+    """An operand, or what it was before it was moved about, if its own shape is not known."""
+    while value is not None and value.shape is None:
+        node = value.producer()
+        if node is None or node.op_type not in _MOVES:
+            break
+        value = node.inputs[0]
+    return value

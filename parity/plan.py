@@ -30,7 +30,7 @@ class Case:
         edge: ``"finite"`` for edge values, ``"special"`` for some that are NaN or infinite; see ``parity.edges``.
         spare: Whether it is left out where the source takes another size, whose values are others as well.
         own: Whether our own runtime alone is asked, once nothing else speaks against the model; it may refuse it.
-        emptied: Whether a product has nothing to multiply, so that onnxruntime is not asked, which may end the process.
+        emptied: Whether a product or a normalisation is left nothing: onnxruntime may end the process, and is left out.
     """
 
     label: str

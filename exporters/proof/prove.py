@@ -48,7 +48,7 @@ def prove(
     Empty inputs are tried on our own runtime only: onnxruntime 1.31 fails in several operators on them, and aborts the
     process in LSTM. A graph that refuses an empty input is recorded but not a failure; a wrong result is one. They are
     not tried where a loop ends by what it computes, and nobody counts its turns. Nor is onnxruntime asked where a
-    product has nothing to multiply; a graph that refuses that is a failure.
+    product or a normalisation is left nothing; a graph that refuses that is a failure.
 
     Args:
         source: What to trust. If it has a ``doubt``, a reason why its word proves nothing, so has the report.

@@ -42,6 +42,13 @@ def test_inputs_that_are_refused_empty_nothing(exported):
     assert not Emptied(exported).by({name: np.zeros((2, 1), np.float32)})
 
 
+def test_a_norm_of_nothing_is_told():
+    norm = torch.nn.GroupNorm(2, 4).eval()
+    model = ep.export(lambda x: norm(x[:, :, : x.shape[2] // 2]), torch.randn(2, 4, 7), progress=False)
+    (name,) = [spec.name for spec in model.inputs]
+    assert [Emptied(model).by({name: np.zeros((2, 4, size), np.float32)}) for size in (1, 2)] == [True, False]
+
+
 def test_what_is_not_multiplied_may_be_empty():
     model = ep.export(ends, SAMPLE, progress=False)
     assert not Emptied(model).by({model.inputs[0].name: np.zeros((2, 1, 4), np.float32)})
