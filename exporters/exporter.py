@@ -216,6 +216,10 @@ class Source(Callee, Protocol):
             raise InputError(f"the weights of this {self.noun} cannot be shared", hint="leave share out to copy them")
         refuse_modes(options)
 
+    def variants(self, tensors: Sequence[Array]) -> Iterable[Sequence[Array]]:
+        """Tensors with other values, if the model may go another way for such; none if values decide nothing."""
+        return ()
+
     def behind_text(self, options: Options) -> Source:
         """The model from behind its operations on text that no graph can express; itself if it has none.
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 import onnx_ir
 
 from entrepot.exporters.axes.groups import AMPLE, Axis, Group, axes_of, axis_name, settled
+from entrepot.exporters.axes.otherwise import without_refused
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.axes.together import bound_groups, tied_axes
 from entrepot.exporters.cleanup.clean import tidy
@@ -123,6 +124,8 @@ class _Export:
             self.attempts.postponed = reason
             ways = [self.source.looping, *(way for way in ways if way != self.source.looping)]
         self._try(ways, groups, known)
+        if self.source.looping in ways and not self.attempts.enough:
+            self._try_whatever_values(groups, known)
         hopeless = {attempt.way for attempt in self.attempts.made if attempt.whatever}
         again = [way for way in self.source.sized if len(ways) > 1 and way in ways and way not in hopeless]
         if again and self.attempts.best is not None and not self.attempts.enough and (roomier := self._roomier(groups)):
@@ -159,6 +162,15 @@ class _Export:
             ways = [way for way in self.source.sized if way in made]
             bounded = [replace(group, bounded=group in ending) for group in groups]
             self._try(ways, bounded, known, where=" up to another path")
+
+    def _try_whatever_values(self, groups: Sequence[Group], known: Mapping[Axis, Fixed]) -> None:
+        """Leave axes alone that the source refuses to vary where values let it go another way than for the sample."""
+        kept, reasons = without_refused(self.prober, groups, self.source.variants(self.prober.base))
+        if reasons:
+            self.attempts.wanted -= reasons.keys()
+            if not self.attempts.enough:
+                where = " with axes fixed that only some values let vary"
+                self._try([self.source.looping], settled(kept, self.prober.base), {**known, **reasons}, where=where)
 
     def _ends_late(self, group: Group) -> bool:
         ends = (attempt.ends.get(axis, 0) for attempt in self.attempts.made for axis in group.axes)
@@ -271,6 +283,7 @@ class _Export:
         captured = self.source.capture(self.prober, groups, self.options)
         check_nesting(captured.graph)
         self.fixed |= captured.fixed
+        self._tied |= tied_axes(captured.groups, groups)
         self.source.numbers, self.source.required = captured.numbers, captured.required
         varying = axes_of(captured.groups)
         for group in groups:

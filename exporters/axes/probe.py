@@ -87,6 +87,12 @@ class Prober:
             groups, self.clashes = without_clashing(self, groups)
         return derived_groups(self.relations, groups, self.sizes)
 
+    def with_values(self, tensors: Sequence[Array]) -> Prober | None:
+        """One that starts from other values at the sizes of the base; ``None`` if the model refuses them."""
+        other = Prober(self._callee, tensors, self.result)
+        other.relations = self.relations
+        return other if other.takes({}) is None else None
+
     def start_from(self, tensors: Sequence[Array]) -> None:
         """Take another sample for the base, with everything that was tried forgotten if its sizes are others."""
         if any(one.shape != other.shape for one, other in zip(self.base, tensors, strict=True)):

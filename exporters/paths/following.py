@@ -246,5 +246,6 @@ class _Follower:
             if len(found) == most:
                 break
         met = [path.sizes for path in self._captures]
-        elsewhere = [point for _, members in self._families for point in self._trials.elsewhere(members[-1].sizes, met)]
+        last = [replace(family, sizes=members[-1].sizes) for family, members in self._families]
+        elsewhere = [point for path in last for point in self._trials.elsewhere(path, met)]
         return [*found, *dict.fromkeys(elsewhere), *captured]

@@ -12,7 +12,7 @@ from entrepot.exporters.axes.groups import Group
 from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.called import called
 from entrepot.exporters.exporter import Source
-from entrepot.exporters.paths.path import Sizes
+from entrepot.exporters.paths.path import Path, Sizes
 from entrepot.ir.copying import copy_graphs
 from entrepot.ir.model import Model
 from entrepot.parity.feeds import vary
@@ -78,23 +78,28 @@ class Trials:
         far = [*alike, *_FAR, *(present + count * group.step for count in range(1, 9) if group.step > 1)]
         return list(dict.fromkeys(size for size in [*near, *far] if group.wants(size)))
 
-    def elsewhere(self, sizes: Sizes, met: Collection[Sizes]) -> list[tuple[int, ...]]:
-        """Points with the same sizes of what is at stake, and with such of the rest as nobody has looked at.
+    def elsewhere(self, path: Path, met: Collection[Sizes]) -> list[tuple[int, ...]]:
+        """Points on a path with its sizes of what is at stake, and with such of the rest as nobody has looked at.
 
         Args:
-            sizes: What to start from.
+            path: What its conditions say of the rest alone may be what is wrong; what they say of both is kept to.
             met: Sizes that are known.
 
         Returns:
             One at which all the rest differs, if the model takes that; else those at which one symbol does.
         """
+        sides = [condition for condition in path.conditions if not condition.names.isdisjoint(self._lost)]
         kept = [group for group in self._groups if group.symbol not in self._lost]
-        fresh = {group.symbol: _another(group, {each[group.symbol] for each in (sizes, *met)}) for group in kept}
-        together = tuple({**sizes, **fresh}.values())
-        if not kept or self.taken(together):
-            return [together] if kept else []
-        alone = [tuple({**sizes, symbol: size}.values()) for symbol, size in fresh.items()]
-        return [point for point in alone if self.taken(point)]
+        together, alone = dict(path.sizes), []
+        for group in kept:
+            symbol, known = group.symbol, {each[group.symbol] for each in (path.sizes, *met)}
+            for sizes in (together, own := dict(path.sizes)):
+                fits = (each for each in _others(group, known) if all(one({**sizes, symbol: each}) for one in sides))
+                sizes[symbol] = next(fits, sizes[symbol])
+            alone.append(own)
+        if not kept or self.taken(tuple(together.values())):
+            return [tuple(together.values())] if kept else []
+        return [point for each in alone if self.taken(point := tuple(each.values()))]
 
     def sizes(self, point: Sequence[int]) -> Sizes:
         """A point by symbol."""
@@ -134,8 +139,8 @@ class Trials:
         return self._prober.completed(sizes) or sizes
 
 
-def _another(group: Group, known: Collection[int]) -> int:
-    """A size of a group that is none of those that are known, near them; the largest of these if there is no other."""
+def _others(group: Group, known: Collection[int]) -> Iterator[int]:
+    """Sizes of a group that are none of those that are known, near them, larger ones first."""
     most = group.bounds.get("max", max(known) + _FURTHER * group.step)
-    wanted = (size for size in range(max(known) + 1, most + 1) if group.wants(size))
-    return next(wanted, max(known))
+    larger, smaller = range(max(known) + 1, most + 1), range(max(known) - 1, 1, -1)
+    yield from (size for size in itertools.chain(larger, smaller) if size not in known and group.wants(size))

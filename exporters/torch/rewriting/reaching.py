@@ -53,7 +53,7 @@ def reach(
     TAKEN.clear()
     run(tensors)
     found = []
-    for other in _variants(tensors):
+    for other in variants(tensors):
         before = TAKEN & wanted
         if before == wanted:
             break
@@ -63,7 +63,8 @@ def reach(
     return found, [f"{place} where its condition {words[way]}" for place, way in sorted(wanted - TAKEN)]
 
 
-def _variants(tensors: Sequence[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
+def variants(tensors: Sequence[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
+    """Tensors with simple values in their place."""
     changes: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
         torch.neg,
         torch.abs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -38,8 +38,9 @@ from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.quantised.observers import observer_note
 from entrepot.exporters.torch.quantised.packed import has_packed
 from entrepot.exporters.torch.rewriting.modules import rewritten_copy
+from entrepot.exporters.torch.rewriting.reaching import variants
 from entrepot.exporters.torch.running.checks import check_module
-from entrepot.exporters.torch.running.deciding import DECIDES_OTHERWISE
+from entrepot.exporters.torch.running.deciding import DECIDES_OTHERWISE, DecisionSpotter
 from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.unsupported import check_kernels, known_not_to_work, plain_refusals
@@ -124,6 +125,12 @@ class ModuleSource(TorchSource):
     def follows_sizes(self) -> bool:
         """In parts only."""
         return self.way == _PARTS
+
+    def variants(self, tensors: Sequence[torch.Tensor]) -> Iterable[Sequence[torch.Tensor]]:
+        """Simple ones, where Python reads the truth of a tensor."""
+        with DecisionSpotter() as spotter:
+            self.eager(tensors)
+        return variants(tensors) if spotter.found else ()
 
     def steps(self, tensors: Sequence[torch.Tensor]) -> int:
         """Its calls of torch."""

@@ -53,7 +53,8 @@ def _adaptive(
     to_one: Callable[..., torch.Tensor],
 ) -> torch.Tensor:
     """Pool axis by axis: the windows of adaptive pooling are products of windows along each axis."""
-    counts = {axis - axes: count for axis, count in enumerate(_spread(output_size, axes)) if count is not None}
+    wanted = {axis - axes: count for axis, count in enumerate(_spread(output_size, axes)) if count is not None}
+    counts = {axis: count for axis, count in wanted.items() if not statically_known_true(x.shape[axis] == count)}
     ones = [axis for axis, count in counts.items() if count == 1]
     x = to_one(x, ones, keepdim=True) if ones else x
     for axis, count in counts.items():
@@ -63,9 +64,22 @@ def _adaptive(
 
 def _adaptive_average(axes: int) -> Callable[..., torch.Tensor]:
     def adaptive_avg_pool(input: torch.Tensor, output_size: Any) -> torch.Tensor:
+        even = _even_windows(input.shape[-axes:], output_size)
+        if even:
+            return (torch.avg_pool1d, F.avg_pool2d, F.avg_pool3d)[axes - 1](input, even)
         return _adaptive(input, output_size, axes, _average_axis, torch.mean)
 
     return adaptive_avg_pool
+
+
+def _even_windows(sizes: Sequence[int], output_size: Any) -> list[int]:
+    """The sizes of windows that are alike and end where the next begins; none where they may differ, or each is all."""
+    wanted = _spread(output_size, len(sizes))
+    counts = [size if count is None else count for size, count in zip(sizes, wanted, strict=True)]
+    if not all(isinstance(each, int) for each in (*sizes, *counts)) or 0 in counts or {*counts} == {1}:
+        return []
+    parts = [divmod(size, count) for size, count in zip(sizes, counts, strict=True)]
+    return [] if any(rest for _, rest in parts) else [size for size, _ in parts]
 
 
 def _adaptive_maximum(axes: int, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -219,7 +233,8 @@ def _adaptive_places(axes: int) -> Callable[..., Any]:
 DECOMPOSITIONS = {
     aten.adaptive_max_pool2d.default: _adaptive_places(2),
     aten.adaptive_max_pool3d.default: _adaptive_places(3),
-    aten._adaptive_avg_pool3d.default: _adaptive_average(3),  # noqa: SLF001 - what area interpolation becomes
+    aten._adaptive_avg_pool2d.default: _adaptive_average(2),  # noqa: SLF001 - what area interpolation becomes
+    aten._adaptive_avg_pool3d.default: _adaptive_average(3),  # noqa: SLF001 - the same
 }
 REPLACEMENTS = {
     torch.adaptive_avg_pool1d: _adaptive_average(1),

@@ -1,4 +1,5 @@
 import itertools
+import math
 
 import pytest
 import torch
@@ -95,3 +96,24 @@ class Whole(nn.Module):
 
     def forward(self, x):
         return self.function(x)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 13), (2, 3, 14, 9)])
+@pytest.mark.parametrize("by", [{"size": 7}, {"scale_factor": 0.5}, {"scale_factor": 1.5}])
+def test_areas_are_averaged_at_all_sizes(shape, by):
+    def resized(x):
+        return F.interpolate(x, mode="area", **by)
+
+    model = ep.export(resized, torch.randn(*shape))
+    assert all(isinstance(size, str) for size in model.inputs[0].shape)
+    for sizes in ((2,) * len(shape), (1, 1, *range(8, 4 + 2 * len(shape), 2)), (1, 3, *[21] * (len(shape) - 2))):
+        x = torch.arange(math.prod(sizes)).reshape(sizes) / 7
+        (found,) = ep.Session(model).run({"x": x.numpy()}).values()
+        torch.testing.assert_close(torch.from_numpy(found), resized(x))
+
+
+@pytest.mark.parametrize("count", [(7, 4), (7, None), (14, 1)])
+def test_windows_that_are_known_to_be_alike_are_one_node(count):
+    pool = nn.AdaptiveAvgPool2d(count).eval()
+    model = ep.export(pool, torch.randn(1, 3, 14, 8), dynamic=False)
+    assert [node.op_type for node in model.ir.graph] == ["AveragePool"]

@@ -3,12 +3,19 @@
 import contextlib
 import math
 
+import onnx_ir
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters.axes.groups import Group
+from entrepot.exporters.axes.probe import Prober
+from entrepot.exporters.paths.expression import Expression
+from entrepot.exporters.paths.path import Path
+from entrepot.exporters.paths.trying import Trials
+from entrepot.exporters.torch.sources.module import ModuleSource
 
 
 class Function(nn.Module):
@@ -228,3 +235,16 @@ def test_what_one_of_several_captures_fixes_is_not_taken_for_free():
         with contextlib.suppress(ep.InputError):  # which axes it fixes is its own choice
             (found,) = session.run({model.inputs[0].name: x.numpy()}).values()
             torch.testing.assert_close(torch.from_numpy(found), names["rows"](x))
+
+
+def test_where_a_path_is_looked_at_elsewhere_it_is_still_that_path():
+    source = ModuleSource(nn.Identity().eval(), (torch.zeros(3, 12, 12),))
+    groups = [
+        Group(frozenset({(0, axis)}), name, [size])
+        for axis, (name, size) in enumerate(zip("bhw", (3, 12, 12), strict=True))
+    ]
+    conditions = [Expression("h >= w"), Expression("Eq(b, 3)")]
+    path = Path(onnx_ir.Model(onnx_ir.Graph([], [], nodes=[]), ir_version=10), {"b": 3, "h": 12, "w": 12}, conditions)
+    with source.guard():
+        trials = Trials(source, Prober(source, source.call.tensors, source(source.call.tensors)), groups, ["h"])
+        assert trials.elsewhere(path, [{"b": 4, "h": 8, "w": 13}]) == [(5, 12, 11)]
