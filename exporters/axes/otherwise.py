@@ -29,8 +29,9 @@ def without_refused(
     """
     left, reasons = [*groups], dict[Axis, Fixed]()
     for tensors in variants:
-        other = prober.with_values(tensors)
-        for group in [] if other is None else [*left]:
+        if (other := prober.with_values(tensors)) is None:
+            continue
+        for group in [*left]:
             if group.formula is None and not group.required and (reason := _refusal(other, group)) is not None:
                 reasons |= dict.fromkeys(group.axes, reason)
                 left.remove(group)
