@@ -41,6 +41,7 @@ from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.substitution import substitute
 from entrepot.exporters.torch.rewriting.texts import text
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
+from entrepot.exporters.torch.translations.items import numbers_first
 from entrepot.exporters.torch.upstream import FakeTensor, numpy_in_torch
 
 __all__ = [
@@ -282,8 +283,8 @@ def item(target: Any, index: Any) -> Any:
         raise piled(target)
     if not isinstance(target, torch.Tensor):
         return target[index]
-    target, index = beside_mask(target, in_index(index))
-    return target[_beside_tensors(index)]
+    target, index = numbers_first(*beside_mask(target, in_index(index)))
+    return target[_of_sizes(index)]
 
 
 def cut(target: Any, bounds: Any) -> Any:
@@ -291,12 +292,11 @@ def cut(target: Any, bounds: Any) -> Any:
     return element(target, bounds) if isinstance(target, np.ndarray) else target[bounds]
 
 
-def _beside_tensors(index: Any) -> Any:
+def _of_sizes(index: Any) -> Any:
+    """A list of numbers of which some may vary, as a tensor."""
     if isinstance(index, list) and any(isinstance(part, torch.SymInt) for part in index):
         return torch.stack([as_tensor(part) for part in index])
-    if not (isinstance(index, tuple) and any(isinstance(part, torch.Tensor) for part in index)):
-        return index
-    return tuple(as_tensor(part).unsqueeze(0) if isinstance(part, torch.SymInt) else part for part in index)
+    return index
 
 
 def store(target: Any, index: Any, value: Any) -> None:
@@ -308,8 +308,8 @@ def store(target: Any, index: Any, value: Any) -> None:
     if isinstance(target, torch.Tensor) and plain and any(isinstance(part, torch.SymInt) for part in parts):
         target[index].copy_(value if isinstance(value, torch.Tensor) else as_tensor(value))
     elif isinstance(target, torch.Tensor):
-        target, index = beside_mask(target, in_index(index))
-        target[_beside_tensors(index)] = value
+        target, index = numbers_first(*beside_mask(target, in_index(index)))
+        target[_of_sizes(index)] = value
     else:
         target[index] = value
 

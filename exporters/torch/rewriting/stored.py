@@ -6,6 +6,7 @@ import contextlib
 import dis
 import functools
 import types
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -78,6 +79,7 @@ class Stores:
             for name in dict.fromkeys((*before, *_names(module)))
             if _is_new(vars(module).get(name, UNDEFINED), *before.get(name, (UNDEFINED, None)))
         ]
+        found = [each for each in found if not _are_weights(each.get(), each.module)]
         if not found:
             return found
         read = set[str]().union(*(_names_read(kind) for kind in dict.fromkeys(map(type, self._modules))))
@@ -236,6 +238,14 @@ def _exchanged(owner: Any, error: ListError) -> bool:
 
 def _names(module: torch.nn.Module) -> list[str]:
     return [name for name in vars(module) if name not in _OWN]
+
+
+def _are_weights(value: Any, module: torch.nn.Module) -> bool:
+    """Whether it is a list of the module's own weights, as recurrent layers keep, which a capture exchanges."""
+    if not isinstance(value, list) or not value:
+        return False
+    known = {id(weight) for weight in module.parameters(recurse=False)}
+    return all(id(each() if isinstance(each, weakref.ref) else each) in known for each in list.__iter__(value))
 
 
 def _is_new(now: Any, value: Any, held: Any) -> bool:

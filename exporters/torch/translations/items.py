@@ -18,13 +18,20 @@ _PLAIN = (int, torch.SymInt, slice, type(None), type(...))
 
 def get_item(self: torch.Tensor, index: Any) -> torch.Tensor:
     """``self[index]``."""
-    return self.unsqueeze(0)[index.reshape(1)] if _is_truth(index) else self[index]
+    if _is_truth(index):
+        return self.unsqueeze(0)[index.reshape(1)]
+    part, rest = numbers_first(self, index)
+    return part[rest]
 
 
 def set_item(self: torch.Tensor, index: Any, value: Any) -> None:
     """``self[index] = value``."""
     if _is_truth(index):
         self.unsqueeze(0)[index.reshape(1)] = value
+        return
+    part, rest = numbers_first(self, index)
+    if part is not self:
+        part[rest] = value
         return
     items = list(index) if isinstance(index, tuple) else [index]
     places = [at for at, item in enumerate(items) if _is_unknown(item)]
@@ -40,6 +47,34 @@ def set_item(self: torch.Tensor, index: Any, value: Any) -> None:
     for axis, number in zip(axes, numbers, strict=True):
         chosen[axis] = number
     part[tuple(chosen)] = value
+
+
+def numbers_first(tensor: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
+    """What is left to look up once numbers beside tensors have been: ``x[row, :, places]`` is ``x[row][:, places]``.
+
+    torch's capture (2.13) makes tensors of such numbers, and tensors that a slice keeps apart order the axes otherwise.
+    """
+    items = index if isinstance(index, tuple) else ()
+    others = [item for item in items if not isinstance(item, _PLAIN)]
+    beside = all(isinstance(item, torch.Tensor) for item in others) and any(item.dim() for item in others)
+    if not beside or not any(isinstance(item, torch.SymInt) for item in items):
+        return tensor, index
+    left: list[Any] = []
+    axis, spare = 0, tensor.dim() - sum(map(_axes_of, items))
+    for item in items:
+        if isinstance(item, int | torch.SymInt):
+            tensor = tensor.select(axis, item)
+        else:
+            left.append(item)
+            axis += spare if item is ... else _axes_of(item)
+    return tensor, tuple(left)
+
+
+def _axes_of(item: Any) -> int:
+    """How many axes it looks something up in."""
+    if item is None or item is ...:
+        return 0
+    return item.dim() if isinstance(item, torch.Tensor) and item.dtype in (torch.bool, torch.uint8) else 1
 
 
 def _is_truth(index: Any) -> bool:

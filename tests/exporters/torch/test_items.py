@@ -92,3 +92,24 @@ def test_a_single_truth_says_whether_something_is_written(factor):
     found = session.run({"x": x.numpy(), "y": y.numpy()})
     for one, other in zip(found.values(), Scored()(x, y), strict=True):
         torch.testing.assert_close(torch.from_numpy(one), other)
+
+
+class OfEachRow(nn.Module):
+    """Looks up, and writes, what a loop variable and tensors say that a slice keeps apart."""
+
+    def forward(self, x):
+        sums, y = [], torch.zeros_like(x)
+        for row in range(x.shape[0]):
+            at = torch.nonzero(x[row, 0] > 0)
+            sums.append(x[row, :, at[:, 0], at[:, 1]].sum(1))
+            y[row, 1:3, at[:, 0], at[:, 1]] = x[row, 0, at[:, 0], at[:, 1]]
+        return torch.stack(sums), y
+
+
+def test_a_loop_variable_beside_tensors_orders_axes_as_a_number():
+    module = OfEachRow().eval()
+    model = ep.export(module, torch.randn(3, 4, 5, 6))
+    assert all(isinstance(size, str) for size in model.inputs[0].shape)
+    x = torch.randn(2, 5, 7, 3)
+    for found, expected in zip(ep.Session(model).run({"x": x.numpy()}).values(), module(x), strict=True):
+        torch.testing.assert_close(torch.from_numpy(found), expected)

@@ -201,3 +201,29 @@ def test_what_a_capture_leaves_in_a_list_meets_no_other_call():
     made = list(ep.Session(model).run([first, second]).values())
     for map_, result in zip((first, second), made, strict=True):
         np.testing.assert_array_equal(result, map_[..., None] + np.moveaxis(np.indices(map_.shape[1:]), 0, -1))
+
+
+class ReadWherePositive(nn.Module):
+    """Reads the rows whose sum is positive with a recurrent layer, which keeps a list of its own weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.LSTM(4, 4, batch_first=True)
+
+    def forward(self, x, *, scale=2.0):  # TorchScript takes no keywords only
+        made = []
+        for row in x:
+            if row.sum() > 0:
+                made.append(self.layer(row[None])[0])
+            else:
+                made.append(row[None] * scale)
+        return torch.cat(made)
+
+
+def test_lists_of_weights_that_layers_keep_are_nothing_that_a_block_stores():
+    module = ReadWherePositive().eval()
+    model = ep.export(module, torch.randn(2, 5, 4))
+    assert model.inputs[0].shape == ("batch", "x_dim1", 4)
+    x = torch.randn(6, 3, 4)
+    (found,) = ep.Session(model).run({"x": x.numpy()}).values()
+    torch.testing.assert_close(torch.from_numpy(found), module(x))
