@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
@@ -27,8 +28,18 @@ def flexible_attention() -> Iterator[None]:
     if module is None or not (hasattr(module, _OPERATOR) and hasattr(module, _UNCOMPILED)):
         yield
         return
-    with mock.patch.object(module, _OPERATOR, attention), mock.patch.object(module, _UNCOMPILED, True):
+    roots = types.SimpleNamespace(**{**vars(math), "sqrt": _root})
+    with (
+        mock.patch.object(module, _OPERATOR, attention),
+        mock.patch.object(module, _UNCOMPILED, True),
+        mock.patch.object(module, "math", roots),
+    ):
         yield
+
+
+def _root(value: Any) -> Any:
+    """That of a size that varies is a number that varies; ``math`` would make a constant of it."""
+    return torch.sym_sqrt(value) if isinstance(value, torch.SymInt) else math.sqrt(value)
 
 
 def attention(

@@ -55,7 +55,7 @@ class Shared(nn.Module):
 
 
 CASES = [
-    (Plain, (heads(2, 2, 7, 8),), (heads(1, 3, 12, 8),)),
+    (Plain, (heads(2, 2, 7, 8),), (heads(1, 3, 12, 10),)),
     (ByDistance, (heads(2, 2, 7, 8), heads(2, 2, 9, 8)), (heads(3, 2, 4, 8), heads(3, 2, 11, 8))),
     (Causal, (heads(2, 2, 7, 8),), (heads(1, 2, 13, 8),)),
     (
