@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 AS_USUAL = ("-n", "2", "--dist", "loadfile")
+SPREAD = ("--dist", "worksteal")
+"""The tests of a file run in either process, which leaves none idle; one process alone would take twice as long."""
 ALONE = tuple(f"tests/exporters/{name}" for name in ("sklearn", "jax", "tensorflow", "keras"))
 """Tests of frameworks that fight with torch over threads in one process: each folder has processes of its own."""
 
@@ -46,7 +48,7 @@ def variations() -> dict[str, Variation]:
     for count, word in ((1, "one-thread"), (2, "two-threads")):
         usable[word] = Variation(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(count)))
     usable |= {f"seed-{n}": Variation(options=(f"--randomly-seed={n}",)) for n in range(1, 6)}
-    usable |= {word: Variation(options=("-n", n)) for word, n in (("one-process", "1"), ("four-processes", "4"))}
+    usable |= {"any-process": Variation(options=SPREAD), "four-processes": Variation(options=("-n", "4"))}
     return usable
 
 
@@ -86,7 +88,7 @@ def parts(arguments: Sequence[str]) -> Iterator[Sequence[str]]:
     alone = [folder for folder in ALONE if Path(folder).exists()]
     yield [*arguments, *(f"--ignore={folder}" for folder in alone)]
     for folder in alone:
-        yield [*arguments, folder]
+        yield [*arguments, *SPREAD, folder]
 
 
 if __name__ == "__main__":
