@@ -139,6 +139,8 @@ class Roller:
                     yield read.first
 
     def _columns(self, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        if len({len(row) for row in rows}) > 1:
+            raise Irregular("captures list more or fewer values")
         return list(zip(*rows, strict=True))
 
     def _read_single(self, at: int) -> list[tuple[int, Read]]:

@@ -17,7 +17,7 @@ import torch
 from entrepot.exporters.torch.capture.casts import as_builtin
 from entrepot.exporters.torch.capture.extremes import extreme_of_sizes
 from entrepot.exporters.torch.capture.numpy_arrays import following
-from entrepot.exporters.torch.rewriting import combining, truths
+from entrepot.exporters.torch.rewriting import combining, in_python, truths
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_attribute
 from entrepot.exporters.torch.rewriting.endless import counted, ends, limited
 from entrepot.exporters.torch.rewriting.environment import expression, hint
@@ -395,6 +395,18 @@ def _array(plain: Any, value: Any, *more: Any, **how: Any) -> Any:
     return plain(value, *more, **how)
 
 
+def _in_python(function: Callable[..., Any], _plain: Any, *args: Any, **how: Any) -> Any:
+    return callee(function)(*args, **how)
+
+
+def _map(plain: Any, function: Any, *items: Any) -> Any:
+    """A list where the length varies; nothing asks for the items one by one there."""
+    items = tuple(map(whole, items))
+    if any(isinstance(each, Unfinished) and not isinstance(each.length, int) for each in items):
+        return callee(in_python.mapped)(function, *items)
+    return plain(callee(function), *items)
+
+
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **truths.FUNCTIONS,
     **combining.FUNCTIONS,
@@ -410,6 +422,9 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     enumerate: _enumerate,
     zip: _zip,
     itertools.islice: _islice,
+    itertools.accumulate: functools.partial(_in_python, in_python.accumulate),
+    functools.reduce: functools.partial(_in_python, in_python.reduce),
+    map: _map,
     list: _sequence,
     tuple: _sequence,
     math.sqrt: _sqrt,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import textwrap
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 import torch.utils.checkpoint
 
+from entrepot.exporters.torch.rewriting import in_python
 from entrepot.exporters.torch.rewriting.generators import collected
 from entrepot.exporters.torch.rewriting.jumps import TooIntricateError, straighten
 from entrepot.exporters.torch.rewriting.lambdas import source_of_lambda
@@ -40,7 +40,7 @@ def _is_theirs(function: types.FunctionType) -> bool:
     root = (function.__module__ or "").partition(".")[0]
     special = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
     return (
-        root not in _ROOTS
+        (root not in _ROOTS or function.__module__ == in_python.__name__)
         and root not in sys.stdlib_module_names | {""} - {"__main__"}
         and not function.__code__.co_flags & special
     )
@@ -53,6 +53,7 @@ def _written(function: types.FunctionType) -> types.CodeType | None:
         return None
     free = [name for name in code.co_freevars if name != STEPS]
     _Unannotated().visit(tree)
+    _OneByOne().visit(tree)
     Matching().visit(tree)
     Substitution().visit(tree)
     try:
@@ -120,6 +121,27 @@ def _undefined(names: Names) -> list[ast.stmt]:
     return [ast.Assign([ast.Name(name, ast.Store())], undefined()) for name in names.assigned]
 
 
+class _OneByOne(ast.NodeTransformer):
+    """``x[i], x[j] = a, b`` by way of variables: items that vary are stored one by one."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
+        match node.targets:
+            case [ast.Tuple(items) | ast.List(items)] if any(isinstance(item, ast.Subscript) for item in items):
+                if not any(isinstance(item, ast.Starred) for item in items):
+                    return [ast.copy_location(each, node) for each in self._stored(items, node.value)]
+        return node
+
+    def _stored(self, items: list[ast.expr], value: ast.expr) -> Iterator[ast.stmt]:
+        names = [f"_ep_given_{self._count + at}" for at, _ in enumerate(items)]
+        self._count += len(items)
+        yield ast.Assign([ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())], value)
+        for item, name in zip(items, names, strict=True):
+            yield ast.Assign([item], ast.Name(name, ast.Load()))
+
+
 class _Unannotated(ast.NodeTransformer):
     """Variables without their annotations: a branch becomes a function, which may not annotate what it shares."""
 
@@ -161,7 +183,7 @@ def as_rewritten(callee: Callable[..., Any]) -> Callable[..., Any]:
     return callee
 
 
-_CALLING_BACK = (map, filter, functools.reduce, torch.utils.checkpoint.checkpoint)
+_CALLING_BACK = (filter, torch.utils.checkpoint.checkpoint)
 
 
 def calls_back(callee: Any) -> bool:

@@ -11,6 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from entrepot.exporters.exporter import Required
+from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.spotting import user_line
 
 DECIDES_OTHERWISE = "forward decides otherwise than for the sample"
@@ -21,15 +22,21 @@ class DecisionSpotter(TorchFunctionMode):
 
     Attributes:
         found: In order.
+        failed: The lines of calls that raised an error, which the module may have caught.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[Required] = []
+        self.failed: list[str] = []
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Make the call, and note it."""
-        result = func(*args, **(kwargs or {}))
+        try:
+            result = func(*args, **(kwargs or {}))
+        except MODEL_ERRORS:
+            self.failed.append(line_of_call())
+            raise
         if isinstance(result, bool) and getattr(func, "__name__", "") in TRUTHS:
             self.found.append(Required(line_of_call(), result))
         return result

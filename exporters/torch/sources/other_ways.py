@@ -208,6 +208,11 @@ def capture_traced(source: ModuleSource, groups: list[Group], options: Options) 
     flat.training = False
     tensors = tuple(tensor.clone() for tensor in source.call.tensors)  # the module is run, and may write to them
 
+    with DecisionSpotter() as spotter:
+        source.eager(tensors)
+    if spotter.failed:  # torch's tracer (2.13) ends the process where an error in one of its calls is caught
+        raise ConversionError(f"an operation fails for the sample, which forward catches: {spotter.failed[0]}")
+
     def trace() -> Any:
         with DecisionSpotter() as spotter:  # torch warns of some of them only
             made = torch.jit.trace(flat, tensors, check_trace=False, strict=False)

@@ -14,7 +14,14 @@ import torch
 from torch import nn
 
 from tests.export_cases.case import Built, Case
-from tests.export_cases.composed import pictures, sequences, sequences_in_loops, ways_of_pictures, ways_of_sequences
+from tests.export_cases.composed import (
+    pictures,
+    sequences,
+    sequences_in_loops,
+    sequences_in_python,
+    ways_of_pictures,
+    ways_of_sequences,
+)
 from tests.export_cases.composed.parts import Pictures, Sequences
 
 _Shape = tuple[int, ...]
@@ -41,15 +48,16 @@ class _Kind(NamedTuple):
     count: int
 
 
+_SEQUENCES = _Kind(
+    Sequences,
+    (*sequences.ALL, *sequences_in_loops.ALL),
+    ways_of_sequences.ALL,
+    [(2, 7, 8), (3, 8, 8), (1, 9, 8), (4, 4, 8), (2, 6, 8)],
+    [((3, 10, 8), 1.0, 0.0), ((5, 5, 8), 1.0, 0.5), ((2, 12, 8), 2.0, -0.5), ((1, 6, 8), 1.0, -0.2)],
+    400,
+)
 _KINDS = {
-    "sequences": _Kind(
-        Sequences,
-        (*sequences.ALL, *sequences_in_loops.ALL),
-        ways_of_sequences.ALL,
-        [(2, 7, 8), (3, 8, 8), (1, 9, 8), (4, 4, 8), (2, 6, 8)],
-        [((3, 10, 8), 1.0, 0.0), ((5, 5, 8), 1.0, 0.5), ((2, 12, 8), 2.0, -0.5), ((1, 6, 8), 1.0, -0.2)],
-        400,
-    ),
+    "sequences": _SEQUENCES,
     "pictures": _Kind(
         Pictures,
         pictures.ALL,
@@ -58,6 +66,7 @@ _KINDS = {
         [((2, 4, 10, 13), 1.0, 0.0), ((3, 4, 9, 9), 1.0, 0.5), ((1, 4, 16, 6), 2.0, -0.5)],
         300,
     ),
+    "python": _SEQUENCES._replace(steps=sequences_in_python.ALL, count=200),
 }
 
 
