@@ -166,6 +166,8 @@ def _own(value: Any, feeds: Sequence[Array]) -> Any:
         return array_of(value) if isinstance(value, np.generic | str) else value
     if value.base is None:  # constants are views, so this is fresh or fed
         return value.copy() if any(feed is value for feed in feeds) else value
+    if min(value.strides, default=0) < 0:  # which ``torch.from_numpy``, for one, does not take
+        return value.copy()
     if value.flags.writeable and not any(np.may_share_memory(value, feed) for feed in feeds):
         return value
     return value.copy()

@@ -117,6 +117,17 @@ def test_results_are_the_callers_own() -> None:
     np.testing.assert_array_equal(session.run({"x": x})["fixed"], [1, 2])
 
 
+def test_results_lie_forwards_in_memory() -> None:
+    text = """<ir_version: 10, opset_import: ["": 28]> g (float[2, n] x) => (float[2, n] y)
+    <int64[1] last = {-1}, int64[1] before = {-9}, int64[1] axis = {1}, int64[1] back = {-1}>
+    { z = Exp(x)  y = Slice(z, last, before, axis, back) }"""
+    for length in (3, 1):
+        x = np.arange(2 * length, dtype=np.float32).reshape(2, length)
+        (found,) = ep.Session(model(text)).run({"x": x}).values()
+        np.testing.assert_allclose(found, np.exp(x)[:, ::-1], rtol=1e-6)
+        assert min(found.strides) > 0
+
+
 def test_initializers_that_are_inputs_can_be_fed() -> None:
     text = """<ir_version: 10, opset_import: ["": 28]>
     g (float[2] x, float[2] w = {1.0, 2.0}) => (float[2] y) { y = Mul(x, w) }"""
