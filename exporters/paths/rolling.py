@@ -68,6 +68,17 @@ def _read(paths: Sequence[Path], groups: Sequence[Group]) -> Roller | None:
             return roller
 
 
+def columns(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """What is at each place of several lists.
+
+    Raises:
+        Irregular: Some are longer than others.
+    """
+    if len({len(row) for row in rows}) > 1:
+        raise Irregular("captures list more or fewer values")
+    return list(zip(*rows, strict=True))
+
+
 _FEWEST = 2
 """Iterations in each capture: fewer show no rule."""
 
@@ -95,7 +106,7 @@ class Roller:
         self._singles = singles = [self._read_single(at) for at in range(len(self.mine.single))]
         self._outputs = outputs = [
             self._reader.outside(values)
-            for values in self._columns([each.path.graph.graph.outputs for each in self._captures])
+            for values in columns([each.path.graph.graph.outputs for each in self._captures])
         ]
         self._loops = loops = [self._read_loop(at) for at in range(len(self.mine.loops))]
         carried = {
@@ -138,16 +149,11 @@ class Roller:
                 if isinstance(read, Carried):
                     yield read.first
 
-    def _columns(self, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-        if len({len(row) for row in rows}) > 1:
-            raise Irregular("captures list more or fewer values")
-        return list(zip(*rows, strict=True))
-
     def _read_single(self, at: int) -> list[tuple[int, Read]]:
         nodes = [each.single[at] for each in self._captures]
         if nodes[0].op_type == JOINING:
             return self._reader.joined([node.inputs for node in nodes])
-        return list(enumerate(map(self._reader.outside, self._columns([node.inputs for node in nodes]))))
+        return list(enumerate(map(self._reader.outside, columns([node.inputs for node in nodes]))))
 
     def _read_loop(self, loop: int) -> list[list[Read]]:
         steps = [each.loops[loop] for each in self._captures]

@@ -402,7 +402,8 @@ def _in_python(function: Callable[..., Any], _plain: Any, *args: Any, **how: Any
 def _map(plain: Any, function: Any, *items: Any) -> Any:
     """A list where the length varies; nothing asks for the items one by one there."""
     items = tuple(map(whole, items))
-    if any(isinstance(each, Unfinished) and not isinstance(each.length, int) for each in items):
+    lengths = (_len(len, each) for each in items if isinstance(each, torch.Tensor | Unfinished))
+    if any(map(_varies, lengths)):
         return callee(in_python.mapped)(function, *items)
     return plain(callee(function), *items)
 
