@@ -19,6 +19,7 @@ from tests.export_cases.composed import (
     sequences,
     sequences_in_loops,
     sequences_in_python,
+    ways_in_python,
     ways_of_pictures,
     ways_of_sequences,
 )
@@ -67,6 +68,7 @@ _KINDS = {
         300,
     ),
     "python": _SEQUENCES._replace(steps=sequences_in_python.ALL, count=200),
+    "closures": _SEQUENCES._replace(ways=ways_in_python.ALL, count=200),
 }
 
 
