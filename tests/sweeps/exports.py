@@ -18,6 +18,7 @@ import torch
 
 import entrepot as ep
 from entrepot.exporters.torch.running.chosen import ChoosingAs
+from entrepot.parity.choices import Choices
 from entrepot.parity.compare import compare, scales_of
 from entrepot.parity.doubled import Doubled, most_moved, typed_alike
 from entrepot.parity.sensitivity import own_error
@@ -65,10 +66,13 @@ class OfModule(Subject):
         return {name: max(noise.get(name, 0.0), own.get(name, 0.0)) for name in wanted}
 
     def is_excused(self, at: int, feeds: Arrays, wanted: Arrays, found: Arrays) -> bool:
-        """Whether another order of equal scores is all: in float64, both agree, and the module moves as far by that.
+        """Whether another order of equal scores is all: told which to take, the module computes the same.
 
-        The proof of an export asks the same (``entrepot/parity/judge.py``).
+        Or in float64, both agree, and the module moves as far by that. The proof of an export asks the same
+        (``entrepot/parity/judge.py``).
         """
+        if self._follows(at, feeds, wanted, found):
+            return True
         try:
             doubled = Doubled(self._exported)
             with ChoosingAs(doubled.choices(feeds)):
@@ -81,6 +85,17 @@ class OfModule(Subject):
             return False
         rule = default_tolerance(np.dtype(np.float32))
         return compare(exact, typed_alike(twin, exact), rule, scales=scales_of([exact])).ok
+
+    def _follows(self, at: int, feeds: Arrays, wanted: Arrays, found: Arrays) -> bool:
+        """Whether it computes the same where it takes what onnxruntime took of scores that rounding tells apart."""
+        try:
+            chosen = Choices(self._exported, "onnxruntime").run(feeds)
+            with ChoosingAs(chosen):
+                told = self.outputs(_eager(self._case, at), len(wanted))
+        except (ep.EntrepotError, RuntimeError, TypeError, ValueError):
+            return False
+        told_by_name = dict(zip(wanted, told, strict=True))
+        return bool(chosen) and compare(told_by_name, found, scales=scales_of([wanted])).ok
 
     def outputs(self, answers: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
         """Tensors, and Python numbers if they depend on a size."""
