@@ -147,6 +147,11 @@ class Eager(Callee):
             self(tensors)
         return spotter.found
 
+    @property
+    def usual(self) -> int:
+        """How often a call calls torch, as far as that was counted."""
+        return self._usual or 0
+
     def in_double(self, most: int) -> Eager:
         """A copy that computes in float64.
 
