@@ -253,9 +253,13 @@ class Source(Callee, Protocol):
             PostponedError: The pipeline allows it, and an axis is fixed that is worth another way.
         """
         lost = axes_of(groups) - axes_of(left)
-        if self.postpones and not lost <= set(self.spared):
+        if self.would_postpone(groups, left):
             beyond = {axis: reason.beyond for axis, reason in fixed.items() if reason.beyond}
             raise PostponedError(self._fixes(lost), lost=lost, beyond=beyond)
+
+    def would_postpone(self, groups: Iterable[Group], left: Iterable[Group]) -> bool:
+        """Whether a capture is put off that leaves only some groups open."""
+        return self.postpones and not axes_of(groups) - axes_of(left) <= set(self.spared)
 
     def _fixes(self, axes: Iterable[Axis]) -> str:
         return f"fixes {', '.join(axis_name(axis, self.call.names) for axis in sorted(axes))}"

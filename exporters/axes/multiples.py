@@ -45,17 +45,26 @@ def beside_square(size: int) -> int:
     return size - math.isqrt(size) ** 2
 
 
-def smallest_step(size: int, accepts: Callable[[int], bool], may_be_far: Callable[[], bool] = lambda: True) -> int:
+def smallest_step(
+    size: int,
+    accepts: Callable[[int], bool],
+    may_be_far: Callable[[], bool] = lambda: True,
+    likely: Collection[int] = (),
+) -> int:
     """The smallest step by which a size can grow: that to its double, or a far one, divided for as long as possible.
 
     Args:
         size: The present size.
         accepts: Tries another one; costs a run of the model.
         may_be_far: Whether a far one is worth a run, which takes many times as long as one at the present size.
+        likely: Steps of other sizes, which are tried first: most models halve a height as often as a width.
 
     Returns:
         1 if there is no step.
     """
+    found = next((step for step in likely if _is_smallest(step, size, accepts)), 0)
+    if found:
+        return found
     steps = (step for step in dict.fromkeys((size, _FAR)) if step > 1 and (step == size or may_be_far()))
     found = next((step for step in steps if accepts(size + step)), 1)
     return _divided(found, lambda step: accepts(size + step))
@@ -85,6 +94,13 @@ def _divided(found: int, accepts: Callable[[int], bool]) -> int:
         else:
             divisor += 1
     return found
+
+
+def _is_smallest(step: int, size: int, accepts: Callable[[int], bool]) -> bool:
+    """Whether a size can grow by a step that divides those that are tried, and by no part of it."""
+    divides = size % step == 0 or _FAR % step == 0
+    parts = (step // part for part in range(2, step + 1) if step % part == 0 and _is_prime(part))
+    return divides and accepts(size + step) and not any(accepts(size + part) for part in parts)
 
 
 def _is_prime(number: int) -> bool:

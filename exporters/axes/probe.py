@@ -65,6 +65,8 @@ class Prober:
         self._totals: list[str] = []
         self._telling = Telling(callee.arrays)
         self._answers: dict[frozenset[tuple[Axis, int]], Refusal | None] = {}
+        self._steps: dict[int, None] = {}
+        """Those that axes have been found to vary in."""
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -251,9 +253,11 @@ class Prober:
         def accepts(other: int) -> bool:
             return self.takes(dict.fromkeys(axes, other)) is None
 
-        step = smallest_step(size, accepts, lambda: not self._follows_others(axes))
+        step = smallest_step(size, accepts, lambda: not self._follows_others(axes), [*self._steps])
         step = smallest_step_back(size, accepts) if step == 1 else step
-        return 1 if step > 1 and self._follows_others(axes, step) else step
+        step = 1 if step > 1 and self._follows_others(axes, step) else step
+        self._steps |= {step: None} if step > 1 else {}
+        return step
 
     def _follows_others(self, axes: Sequence[Axis], step: int = 0) -> bool:
         """Whether axes that do not take what is near, but in steps, take it with all others of their size.

@@ -47,6 +47,23 @@ def test_the_smallest_step_is_found_in_few_runs(step, count):
     assert calls <= 25
 
 
+def pictures(down, across):
+    def function(x):
+        if x.shape[0] % down or x.shape[1] % across:
+            raise ValueError("not that size")
+        return x
+
+    return function
+
+
+@pytest.mark.parametrize(("down", "across"), [(32, 32), (16, 8), (8, 16), (4, 6)])
+def test_the_step_of_one_size_is_tried_on_the_next(down, across):
+    shapes, limits, calls = found(pictures(down, across), (96, 192))
+    assert shapes == [("batch", "a_dim1")]
+    assert limits == [f"batch % {down} == 0", f"a_dim1 % {across} == 0"]
+    assert calls <= (22 if down == across else 31)
+
+
 @pytest.mark.parametrize(("step", "size"), [(2, 7), (3, 7), (4, 5), (8, 17), (16, 33), (32, 65)])
 def test_a_remainder_is_kept(step, size):
     assert found(only(step, size % step), (size,))[:2] == ([("batch",)], [f"batch % {step} == {size % step}"])

@@ -45,6 +45,8 @@ _Settled: TypeAlias = tuple[list[Group], list[tuple[Group, Fixed]]]
 
 Gain: TypeAlias = Callable[[Sequence[Group], Mapping[Axis, Fixed]], None]
 
+PutOff: TypeAlias = Callable[[Sequence[Group], int], bool]
+
 Begun: TypeAlias = tuple[list[Group], dict[Axis, Fixed]]
 """The axes that are left, and why others are not."""
 
@@ -64,6 +66,7 @@ def capture(
     tied: bool = False,
     gain: Gain = lambda *_: None,
     ended: Gain = lambda *_: None,
+    put_off: PutOff = lambda *_: False,
     begun: Begun | None = None,
     failed: Callable[[], None] = lambda: None,
     hopeless: Callable[[], None] | None = None,
@@ -82,6 +85,8 @@ def capture(
         gain: Given the axes that are left before another attempt, and why others are not; may raise, where that is of
             no use.
         ended: Given the same after an attempt that was of no use; may raise as well.
+        put_off: Whether it raises for an attempt that leaves only some groups open, and was given up after so many
+            nodes; an attempt that has more is made to its end.
         begun: What ``ended`` was given when it raised, to go on from there.
         failed: Called before axes are given up without a reason that has to do with them; may raise.
         hopeless: Called where it fails with every axis fixed as well, before that is raised; without it, this is not
@@ -92,7 +97,7 @@ def capture(
     """
     first: EntrepotError | None = None
     settled: _Settled | None
-    opened, groups, fixed = _opened(module, call, prober, groups, progress, stepper, gain, ended, begun)
+    opened, groups, fixed = _opened(module, call, prober, groups, progress, stepper, gain, ended, put_off, begun)
     if opened.capture is not None:
         return replace(opened.capture, fixed=fixed)
     free = [group for group in groups if group.formula is None]
@@ -148,6 +153,7 @@ def _opened(
     stepper: Stepper | None,
     gain: Gain,
     ended: Gain,
+    put_off: PutOff,
     begun: Begun | None,
 ) -> tuple[Opening, list[Group], dict[Axis, Fixed]]:
     """A capture with open sizes, the groups that it was made with, and the axes that it and those before it fixed.
@@ -161,7 +167,7 @@ def _opened(
         _tell(fixed, call, progress)
         gain(groups, fixed)
     while True:
-        useless = functools.partial(_is_useless_without, gain, groups)
+        useless = functools.partial(_is_useless_without, gain, put_off, groups)
         opened = capture_open(module, call, prober, groups, stepper, useless)
         for group, reason in opened.ends:
             if group.required:
@@ -191,8 +197,9 @@ def _ended(opened: Opening) -> dict[Axis, Fixed]:
     return {axis: reason for group, reason in opened.ends for axis in sorted(group.axes)}
 
 
-def _is_useless_without(gain: Gain, groups: Sequence[Group], fixed: Group) -> bool:
-    return _is_useless(gain, [group for group in groups if group is not fixed])
+def _is_useless_without(gain: Gain, put_off: PutOff, groups: Sequence[Group], fixed: Group, made: int) -> bool:
+    left = [group for group in groups if group is not fixed]
+    return _is_useless(gain, left) or put_off(left, made)
 
 
 def _is_useless(gain: Gain, groups: Sequence[Group]) -> bool:

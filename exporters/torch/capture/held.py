@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 from entrepot.exporters.torch.capture.decided import Decisions, decisions_followed
 from entrepot.exporters.torch.capture.numbers import Ratio, computed
 from entrepot.exporters.torch.capture.questions import QUESTIONS
+from entrepot.exporters.torch.capture.upstream import UnseenByModes
 from entrepot.exporters.torch.lowering.schemas import memory_of
 from entrepot.exporters.torch.running.in_place import changes
 from entrepot.exporters.torch.upstream import FakeTensor, pytree, remember_number, remembered_number, without_modes
@@ -209,7 +210,8 @@ def _tell(tensor: torch.Tensor, value: torch.Tensor) -> None:
 def _memory(tensor: torch.Tensor) -> int | None:
     """The same for tensors that are views of one; ``None`` for what hides another tensor, or is sparse."""
     try:
-        return memory_of(tensor)
+        with UnseenByModes():  # many are asked at each write
+            return memory_of(tensor)
     except RuntimeError:
         return None
 

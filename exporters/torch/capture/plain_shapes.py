@@ -16,6 +16,7 @@ from unittest import mock
 
 import torch
 
+from entrepot.exporters.torch.capture.plain_views import view_rules
 from entrepot.exporters.torch.upstream import (
     FakeTensor,
     FakeTensorMode,
@@ -138,7 +139,7 @@ def _rules() -> Mapping[Any, _Rule]:
     ):
         if (operator := _operator(name)) is not None:
             rules[operator] = functools.partial(rule, _torchs(operator))
-    return rules
+    return rules | view_rules()
 
 
 def _operator(name: str) -> Any:

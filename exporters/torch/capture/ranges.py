@@ -59,7 +59,7 @@ def capture_open(
     prober: Prober,
     groups: list[Group],
     stepper: Stepper | None,
-    useless: Callable[[Group], bool],
+    useless: Callable[[Group, int], bool],
 ) -> Opening:
     """A capture that finds the bounds of all sizes by itself.
 
@@ -69,7 +69,8 @@ def capture_open(
         prober: Knows what the module accepts.
         groups: Axes to leave open.
         stepper: What is called instead of the module, where its state is among the arguments.
-        useless: Whether a capture is of no use that fixes a group; it is not made to its end then.
+        useless: Whether a capture is of no use that fixes a group, and has so many nodes; it is not made to its end
+            then.
     """
     if not groups or any(group.step > 1 for group in groups):
         return Opening()
@@ -81,7 +82,7 @@ def capture_open(
 
     def is_of_no_use(end: End) -> bool:
         if end.pinned:
-            return end.group.required or useless(end.group)
+            return end.group.required or useless(end.group, watch.made)
         return end.most < max(end.group.sizes) or is_at_stake(end.group, end.most + 1)
 
     while True:

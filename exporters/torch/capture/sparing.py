@@ -2,7 +2,8 @@
 
 torch (2.13) looks up the source of every frame for every node that it makes, whether every tensor is contiguous in
 any of three ways, and whether the formula of a size is a number, each time that it is asked for the formula. Of each
-operation on sizes it tells a recorder, which is there for its own tests.
+operation on sizes it tells a recorder, which is there for its own tests. And while it lists the weights, it asks each
+some hundred things, every one of which passes through all modes that look at what a module calls.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from types import CodeType, FrameType
 from typing import Any
 from unittest import mock
 
+import torch
+
+from entrepot.exporters.torch.capture.upstream import FakeTensorConverter, UnseenByModes, size_questions
 from entrepot.exporters.torch.upstream import ShapeEnv, SymNode, node_making, node_meanings
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 @contextlib.contextmanager
@@ -28,11 +34,15 @@ def sparing(node_made: Callable[[], None] | None = None) -> Iterator[None]:
     """
     meanings: Any = node_meanings
     meaning = functools.partial(meanings._extract_tensor_metadata, include_contiguity=False)  # noqa: SLF001
+    bound = "_free_unbacked_symbols_with_path"
     with (
         mock.patch.object(node_making, "CapturedTraceback", _Stacks(node_made)),
         mock.patch.object(node_meanings, "_extract_tensor_metadata", meaning),
         mock.patch.object(SymNode, "expr", property(_formula_once(SymNode.expr.fget))),  # type: ignore[attr-defined]
         mock.patch.object(ShapeEnv, "_create_fx_call_function", _unrecorded()),
+        mock.patch.object(FakeTensorConverter, "from_real_tensor", _weights_unseen()),
+        mock.patch.object(node_meanings, "track_tensor_tree", _unseen(node_meanings.track_tensor_tree)),
+        mock.patch.object(size_questions, bound, _unseen(getattr(size_questions, bound))),
     ):
         yield
 
@@ -95,3 +105,25 @@ def _unrecorded() -> Callable[[Any, Any, Any], tuple[Any, bool]]:
         return None, False
 
     return note
+
+
+def _unseen(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, out of sight of the modes: it calls nothing that is the module's."""
+
+    def unseen(*args: Any, **kwargs: Any) -> Any:
+        with UnseenByModes():
+            return function(*args, **kwargs)
+
+    return unseen
+
+
+def _weights_unseen() -> Callable[..., Any]:
+    """What makes a tensor without values of one with values; sizes that vary are questions of the module's."""
+    plain: Any = FakeTensorConverter.from_real_tensor
+    unseen = _unseen(plain)
+
+    def from_real_tensor(converter: Any, mode: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        fixed = type(tensor) in _PLAIN and not args and kwargs.get("shape_env") is None
+        return (unseen if fixed else plain)(converter, mode, tensor, *args, **kwargs)
+
+    return from_real_tensor

@@ -11,6 +11,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.torch.capture.settings import capture_settings
+from entrepot.exporters.torch.capture.sparing import sparing
 from entrepot.exporters.torch.upstream import (
     ConstantSource,
     DimDynamic,
@@ -54,6 +55,7 @@ def symbolic_run(
     complete, axes = False, dict[tuple[int, int], Any]()
     with contextlib.ExitStack() as stack:
         stack.enter_context(capture_settings())
+        stack.enter_context(sparing())
         modes = FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True, static_shapes=False)
         stack.enter_context(enable_python_dispatcher())  # composite operators in C++ ask sizes for numbers
         stack.enter_context(modes)

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch._C import DisableTorchFunction as UnseenByModes
 from torch._C import DispatchKey
+from torch._subclasses.fake_tensor import FakeTensorConverter
+from torch._subclasses.fake_tensor import in_kernel_invocation_manager as as_for_kernels
 from torch.fx.experimental import symbolic_shapes as size_questions
 
-__all__ = ["factors_stay_numbers", "size_questions"]
+__all__ = ["FakeTensorConverter", "UnseenByModes", "as_for_kernels", "factors_stay_numbers", "size_questions"]
 
 _TRANSFORMED = DispatchKey.FuncTorchDynamicLayerFrontMode
 """Where a call is before any transform of ``torch.func`` has seen it."""

@@ -63,6 +63,7 @@ class Watch:
 
     Attributes:
         ends: What was found, by symbol.
+        made: How many nodes there were before.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Watch:
 
     def begin_again(self) -> None:
         """Forget a capture that failed."""
-        self._made, self._left = 0, _PATIENCE
+        self.made, self._left = 0, _PATIENCE
         self.ends.clear()
 
     @contextlib.contextmanager
@@ -88,8 +89,8 @@ class Watch:
     def node_made(self) -> None:
         """To be called for each node of the capture."""
         if not self.ends:
-            self._made += 1
-            self._left = max(_PATIENCE, self._made // _SHARE)
+            self.made += 1
+            self._left = max(_PATIENCE, self.made // _SHARE)
             return
         self._left -= 1
         if self._left < 0:

@@ -18,6 +18,7 @@ from entrepot.exporters.torch.rewriting.environment import (
     environment,
     expression,
     is_private,
+    supposed,
     taken_at,
 )
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
@@ -113,11 +114,13 @@ class _Branch:
 
     def _tried(self, part: Part, holds: bool) -> Outcome:
         sizes: Any = {}
+        met: Any = None
         if self.condition is not None:
             sizes = sizes_where(self.condition, self.env.backed_var_to_val, holds=holds)
+            met = self.condition if holds else sympy.Not(self.condition)
             if sizes is None:
                 raise UnlikeError("no sizes are known at which the condition is otherwise")
-        with aside(self.env) as found, taken_at(self.env, sizes):
+        with aside(self.env) as found, taken_at(self.env, sizes), supposed(self.env, met):
             outcome = part.try_on(stand_ins(part.leaves, found, sizes), found)
         if self.condition is None:
             found.adopt()

@@ -169,6 +169,20 @@ def taken_at(env: Any, sizes: Mapping[Any, int]) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def supposed(env: Any, condition: Any) -> Iterator[None]:
+    """Inside, in a run aside, a condition on sizes holds if there is one: torch reasons with it instead of asking.
+
+    It would not know how many elements ``x[:, :-missing]`` has, as there are none where nothing is missing.
+    """
+    if condition is None:
+        yield
+        return
+    env.axioms.update(dict(env.get_implications(env.simplify(condition))))
+    _forget(env)
+    yield
+
+
 def with_hints(env: Any, size: Any, values: Mapping[Any, int]) -> Any:
     """A size with another value in the sample."""
     if not isinstance(size, torch.SymInt) or not values:

@@ -147,6 +147,11 @@ class Eager(Callee):
             self(tensors)
         return spotter.found
 
+    @property
+    def usual(self) -> int:
+        """How often a call calls torch, as far as that was counted."""
+        return self._usual or 0
+
     def in_double(self, most: int) -> Eager:
         """A copy that computes in float64.
 
@@ -277,7 +282,10 @@ def _default_type(kind: torch.dtype | None) -> Iterator[None]:
 
 def _seed(seed: int) -> None:
     """Every global generator that forward may draw from."""
-    torch.manual_seed(seed)
+    if torch.accelerator.is_available():
+        torch.manual_seed(seed)
+    else:  # the same, but for a note of who calls, kept for devices that are not there
+        torch.default_generator.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - the global state is what forward may draw from
 

@@ -61,7 +61,8 @@ _PARTS = "in parts"
 _SCRIPTED = "by torch.jit.script"
 _TRACED = "by torch.jit.trace"
 _DECIDED = "as it decides for the sample"
-
+_BEGINNING = 4
+"""Of the calls of torch, what is captured of so many is a beginning: little is lost if it is captured once more."""
 
 _Asked: TypeAlias = tuple[list[tuple[int, ...]], list[Group]]
 """The sizes of what is captured, and the groups that are to vary."""
@@ -279,6 +280,7 @@ class ModuleSource(TorchSource):
             told |= {
                 "gain": functools.partial(self.check_gain, wanted[1]),
                 "ended": functools.partial(self._postpone, wanted),
+                "put_off": functools.partial(self._is_put_off, wanted),
             }
             if self._begun is not None and self._begun[0] == wanted:
                 told["begun"] = self._begun[1]
@@ -286,9 +288,23 @@ class ModuleSource(TorchSource):
 
     def _postpone(self, asked: _Asked, left: Sequence[Group], fixed: Mapping[Axis, Fixed]) -> None:
         """Put a capture off, if a rewritten module may do better; it goes on from here, should it be resumed."""
-        if self.postpones and self.way == _PLAIN and rewritten_copy(self.module) is not None:
+        if self._may_be_rewritten():
             self._begun = asked, (copy.deepcopy([*left]), dict(fixed))
             self.postpone(asked[1], left, fixed)
+
+    def _is_put_off(self, asked: _Asked, left: Sequence[Group], made: int) -> bool:
+        """Whether a capture that leaves only these groups open is put off, and most of it is still to be made.
+
+        Args:
+            asked: What it is to be captured for.
+            left: What it leaves open.
+            made: How many nodes it has.
+        """
+        early = _BEGINNING * made < self.eager.usual
+        return early and self.would_postpone(asked[1], left) and self._may_be_rewritten()
+
+    def _may_be_rewritten(self) -> bool:
+        return self.postpones and self.way == _PLAIN and rewritten_copy(self.module) is not None
 
     def _joined(
         self, prober: Prober, groups: Sequence[Group], captured: Sequence[Group], options: Options

@@ -133,14 +133,44 @@ def test_a_capture_that_fixes_an_axis_waits_for_the_next_way():
 def test_a_capture_is_taken_up_again_where_the_next_way_is_no_better():
     class Kept(Deep):
         def forward(self, x):
+            x = self.deep(x)
             rows = {str(len(x)): x}  # nothing that is rewritten
-            return self.deep(rows[str(len(x))] * float(str(len(x))))
+            return rows[str(len(x))] * float(str(len(x)))
 
     told = []
     model = ep.export(Kept(), torch.randn(3, 5), progress=told.append)
     assert sum(line == "capturing the module" for line in told) == 1
     assert not isinstance(model.inputs[0].shape[1], int)
     assert told.index("translating to ONNX") > told.index("capturing the rewritten module")
+
+
+class CountedFirst(Deep):
+    """Its batch becomes a number of Python at the beginning, until it is rewritten."""
+
+    def forward(self, x):
+        return self.deep(x.reshape(sum(1 for _ in range(x.shape[0])), -1))
+
+
+class TextFirst(Deep):
+    """The same, whatever is rewritten."""
+
+    def forward(self, x):
+        rows = {str(len(x)): x}
+        return self.deep(rows[str(len(x))] * float(str(len(x))))
+
+
+@pytest.mark.parametrize("module", [CountedFirst(), TextFirst()])
+def test_a_capture_that_fixes_an_axis_at_its_beginning_ends_there_if_it_waits(module, ended):
+    model = ep.export(module, torch.randn(3, 5))
+    assert [early for early, _ in ended] == [True, False]
+    assert not any(isinstance(size, int) for size in model.inputs[0].shape)
+    x = torch.randn(3, 7)
+    assert np.allclose(ep.Session(model).run([x.numpy()])["output"], module(x), atol=1e-5)
+
+
+def test_a_capture_that_fixes_an_axis_later_is_made_to_its_end(ended):
+    ep.export(Counted(), torch.randn(3, 5))
+    assert [early for early, _ in ended] == [False, False]
 
 
 def test_a_capture_that_was_put_off_is_taken_up_where_it_ended(ended):

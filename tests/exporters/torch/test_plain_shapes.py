@@ -12,7 +12,7 @@ from torch import nn
 from entrepot.exporters.torch.capture import blame
 from entrepot.exporters.torch.capture import settings as settings_module
 from entrepot.exporters.torch.capture.plain_shapes import _rules, plain_shapes
-from entrepot.exporters.torch.upstream import FakeTensor, fast_shapes, layouts
+from entrepot.exporters.torch.upstream import FakeTensor, fast_shapes, layouts, shape_inference
 
 WEIGHT, BIAS = torch.randn(5), torch.randn(5)
 KINDS = {
@@ -31,6 +31,21 @@ KINDS = {
     "another order": lambda x: F.relu(x.transpose(0, 2)),
     "other orders": lambda x: x.transpose(0, 1) + x.permute(1, 0, 2).contiguous(),
     "pictures": lambda x: F.relu(x[None].to(memory_format=torch.channels_last)),
+    "a view": lambda x: x.view(x.shape[0] * x.shape[1], 5),
+    "a view of a view": lambda x: x.view(-1, 5).view(x.shape),
+    "an inferred number": lambda x: x.view(x.shape[0], x.shape[1], -1, 1),
+    "an inferred product": lambda x: x.view(-1) + 1,
+    "an inferred part": lambda x: torch.cat([x, x], -1).view(-1, x.shape[1], 2),
+    "a view with more axes": lambda x: torch.cat([x, x], -1).view(x.shape[0], -1, 2, 5).transpose(1, 2),
+    "an inferred size of more": lambda x: torch.cat([x, x[:1]]).view(-1, x.shape[1] * 5),
+    "a view of a sum": lambda x: torch.cat([x, x[:, :1]], 1).view(x.shape[0] * (x.shape[1] + 1), 5),
+    "a view in another order": lambda x: x.transpose(0, 1).view(x.shape[1], -1, 5),
+    "a view of halves": lambda x: x[: x.shape[0] // 2 * 2].view(2, -1, x.shape[1], 5),
+    "a view of a part": lambda x: x[1:].view(-1, 5),
+    "a view of a number": lambda x: x.sum().view(1, 1),
+    "a view as a number": lambda x: x[:1, :1, :1].view(()),
+    "a view of numbers": lambda x: x.long()[:2, :2].view(2, 10),
+    "products": lambda x: x @ x.new_ones(5, 7),
     "chosen": lambda x: torch.where(x[:, :1] > 0, x, x[0]),
     "chosen of two types": lambda x: torch.where(x > 0, x, x.double()),
     "means": lambda x: x.mean(-1, keepdim=True),
@@ -136,3 +151,20 @@ def test_torch_is_left_as_it_was():
     with plain_shapes():
         assert layouts.is_contiguous is not before[1]
     assert (dict(fast_shapes()), layouts.is_contiguous) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "left"),
+    [("a view", False), ("an inferred part", False), ("products", False), ("a view in another order", True)],
+)
+def test_views_that_fit_are_not_left_to_torch(kind, left, monkeypatch):
+    asked = []
+    view = torch.ops.aten.view.default
+    torchs = shape_inference.op_implementations_dict[view]
+    monkeypatch.setitem(
+        shape_inference.op_implementations_dict, view, lambda *args: asked.append(args) or torchs(*args)
+    )
+    _rules.cache_clear()
+    captured(kind)
+    _rules.cache_clear()
+    assert bool(asked) == left

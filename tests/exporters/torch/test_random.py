@@ -11,6 +11,7 @@ from torch import nn
 
 import entrepot as ep
 from entrepot.exporters.proof.chance import unlike
+from entrepot.exporters.torch.running.eager import _seed
 from entrepot.exporters.torch.translations.random import DECOMPOSITIONS
 
 X = torch.rand(6, 5, generator=torch.Generator().manual_seed(0)) * 0.8 + 0.1
@@ -105,3 +106,16 @@ def test_onnxruntime_still_draws_the_opposite_of_a_bernoulli():
     )
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     assert session.run(None, {"x": np.full(4000, 0.9, np.float32)})[0].mean() < 0.5
+
+
+@pytest.mark.parametrize("available", [True, False])
+def test_devices_that_are_not_there_are_not_seeded(available, monkeypatch):
+    seeded, seed_all = [], torch.manual_seed
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: available)
+    monkeypatch.setattr(torch, "manual_seed", lambda seed: seeded.append(seed) or seed_all(seed))
+    before = torch.get_rng_state()
+    _seed(3)
+    drawn = torch.rand(4)
+    assert torch.equal(drawn, torch.rand(4, generator=torch.Generator().manual_seed(3)))
+    assert seeded == ([3] if available else [])
+    torch.set_rng_state(before)

@@ -89,6 +89,29 @@ def test_axes_that_are_required_are_not_tried_alone(monkeypatch: pytest.MonkeyPa
     assert model is None
 
 
+class Padded(nn.Module):
+    """Padded to a multiple of four if need be, and cut to what it was; a value decides in between."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        missing = (4 - x.shape[0] % 4) % 4
+        padded = nn.functional.pad(x, (0, 0, 0, missing)) if missing > 0 else x
+        padded = padded.reshape(-1, 4, 3).cumsum(1).reshape(-1, 3)
+        padded = padded * 2 if padded.sum() > 5 else padded - 1
+        if missing > 0:
+            padded = padded[:-missing]
+        return padded + x if padded.shape[0] == x.shape[0] else padded
+
+
+def test_what_is_cut_off_in_one_arm_leaves_a_size_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, counts = captures(Padded(), monkeypatch, x={0: "rows"})
+    assert model is not None
+    assert model.inputs[0].shape == ("rows", 3)
+    assert len(counts) == 2  # as it is, and rewritten
+    for rows in (1, 3, 4, 8, 9):
+        x = torch.randn(rows, 3)
+        torch.testing.assert_close(torch.tensor(ep.Session(model).run([x.numpy()])["output"]), Padded()(x))
+
+
 @pytest.mark.parametrize(("edge", "tried"), [("finite", False), ("", True)])
 def test_what_decides_nothing_by_values_is_not_captured_as_it_decides(
     edge: str, tried: bool, monkeypatch: pytest.MonkeyPatch

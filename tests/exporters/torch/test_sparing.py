@@ -56,6 +56,31 @@ def test_torch_is_left_as_it_was():
     assert state() == before
 
 
+def test_what_torch_asks_of_weights_passes_no_mode(monkeypatch):
+    asked = []
+
+    class Counting(blame.Rewriting):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            asked.append(func)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    class Unused(nn.Module):
+        def __init__(self, count):
+            super().__init__()
+            self.weights = nn.ParameterList(torch.randn(3) for _ in range(count))
+
+        def forward(self, *tensors):
+            return torch.sin(tensors[0])
+
+    def asked_with(count):
+        asked.clear()
+        blame.export_flat(Unused(count).eval(), [torch.randn(2, 3)], {})
+        return len(asked)
+
+    monkeypatch.setattr(blame, "Rewriting", Counting)
+    assert asked_with(12) - asked_with(2) <= 20 * 10
+
+
 @pytest.mark.parametrize("checked", [False, True])
 @pytest.mark.parametrize("kept", [False, True])
 def test_operations_on_sizes_are_noted_where_somebody_reads_them(checked, kept, monkeypatch):
