@@ -109,7 +109,7 @@ def capture_body(
         NotFollowedError: It holds only for some of them.
     """
     unknown = iter(_UNKNOWN * 20)
-    known = {**hints, **body.sizes}
+    known = {**_sampled(body), **hints, **body.sizes}
     known |= _fitting(body.assumed, known)
     shapes, dims, keys = [], {}, {}
     for index, operand in enumerate(body.tensors):
@@ -222,6 +222,12 @@ def _equal(keys: Mapping[tuple[int, int], Any]) -> list[list[tuple[int, int]]]:
         if size is not None:
             found.setdefault(size, []).append(axis)
     return [axes for axes in found.values() if len(axes) > 1]
+
+
+def _sampled(body: Body) -> dict[Any, int]:
+    """Sizes that samples tell, of tensors whose other axes, or other tensors, have the same and no sample."""
+    pairs = [pair for operand in body.tensors for pair in zip(operand.shape, operand.sample, strict=True)]
+    return {size: sample for size, sample in pairs if sample is not None and getattr(size, "is_Symbol", False)}
 
 
 def _size(size: Any, sample: int | None, known: dict[Any, int], unknown: Any) -> int:
