@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import operator
 from typing import Any
 
 import torch
 
 from entrepot.exporters.torch.upstream import statically_known_true
+
+aten = torch.ops.aten
 
 
 def settle_divisions(program: torch.export.ExportedProgram) -> None:
@@ -31,6 +35,22 @@ def settle_sums(program: torch.export.ExportedProgram) -> None:
     for node in program.graph_module.graph.find_nodes(op="call_function", target=torch.sym_sum):
         if len(node.args) > 1:
             node.args = (list(node.args),)
+
+
+def settle_strides(program: torch.export.ExportedProgram) -> None:
+    """Let strides be sizes that are equal to them, in place: torch reads a size off a stride if it met that first."""
+    graph = program.graph_module.graph
+    for node in graph.find_nodes(op="call_function", target=aten.sym_stride.int):
+        tensor, axis = node.args
+        value = _value(tensor)
+        inner = range(axis % value.dim() + 1, value.dim())
+        if not inner or not statically_known_true(value.stride(axis) == math.prod(value.shape[inner.start :])):
+            continue
+        with graph.inserting_before(node):
+            sizes = [_computed(graph, aten.sym_size.int, tensor, each) for each in inner]
+            size = functools.reduce(lambda one, other: _computed(graph, operator.mul, one, other), sizes)
+        node.replace_all_uses_with(size)
+        graph.erase_node(node)
 
 
 def _is_positive(argument: Any, least: int) -> bool:

@@ -18,7 +18,7 @@ from entrepot.exporters.torch.lowering.fractions import settle_fractions
 from entrepot.exporters.torch.lowering.known_sizes import settle_sizes
 from entrepot.exporters.torch.lowering.promotion import promote_types
 from entrepot.exporters.torch.lowering.signatures import functions_unparsed, signatures_once
-from entrepot.exporters.torch.lowering.size_arithmetic import settle_divisions, settle_sums
+from entrepot.exporters.torch.lowering.size_arithmetic import settle_divisions, settle_strides, settle_sums
 from entrepot.exporters.torch.messages import untranslated
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
@@ -100,6 +100,7 @@ def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedP
         settle_sizes(program)
         program = decomposed(program, table)
         split_complex(program, table)
+        settle_strides(program)
         settle_divisions(program)
         settle_sums(program)
         settle_fractions(program)
