@@ -395,8 +395,13 @@ def _array(plain: Any, value: Any, *more: Any, **how: Any) -> Any:
     return plain(value, *more, **how)
 
 
-def _in_python(function: Callable[..., Any], _plain: Any, *args: Any, **how: Any) -> Any:
-    return callee(function)(*args, **how)
+def _reduce(_plain: Any, *args: Any) -> Any:
+    return callee(in_python.reduce)(*args)
+
+
+def _accumulate(_plain: Any, *args: Any, **how: Any) -> Any:
+    found = callee(in_python.accumulate)(*args, **how)
+    return found if _varies(_len(len, found)) else iter(found)
 
 
 def _map(plain: Any, function: Any, *items: Any) -> Any:
@@ -423,8 +428,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     enumerate: _enumerate,
     zip: _zip,
     itertools.islice: _islice,
-    itertools.accumulate: functools.partial(_in_python, in_python.accumulate),
-    functools.reduce: functools.partial(_in_python, in_python.reduce),
+    itertools.accumulate: _accumulate,
+    functools.reduce: _reduce,
     map: _map,
     list: _sequence,
     tuple: _sequence,

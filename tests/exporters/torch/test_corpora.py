@@ -44,6 +44,8 @@ SAMPLE = (
     "composed_sequences/each_on_a_half-distances-best_half-4x4x8",
     "composed_sequences/twice-buckets-block_by_block-3x8x8",
     "composed_pictures/at_twice_the_size-row_upon_row-reflected_border-2x4x8x8",
+    "composed_closures/until_it_settles-block_by_block-buckets-2x6x8",
+    "composed_python/either_by_mean-next_power_of_two-folded_to_one-2x6x8",
 )
 TORCH = ("modules", "architectures", "calls", "composed")
 CASES = {case.name: case for corpus in TORCH for case in cases(corpus)}

@@ -28,7 +28,9 @@ class Accumulated(nn.Module):
     def forward(self, x, *, decay=0.5):
         sums = itertools.accumulate(x.unbind(1))
         largest = itertools.accumulate(x.unbind(1), torch.maximum, initial=x[:, 0] * decay)
-        return torch.cat([torch.stack(list(sums), 1), torch.stack(list(largest), 1)], 1)
+        known = itertools.accumulate([x[:, 0], x[:, -1]])
+        both = torch.cat([torch.stack(list(sums), 1), torch.stack(list(largest), 1)], 1)
+        return both + next(known).unsqueeze(1) * next(known).unsqueeze(1)
 
 
 class Mapped(nn.Module):
