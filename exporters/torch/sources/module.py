@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ import torch
 
 from entrepot.exporters.axes.groups import Axis, Group, settled
 from entrepot.exporters.axes.probe import Prober
-from entrepot.exporters.exporter import Captured, NoGainError, PostponedError
+from entrepot.exporters.exporter import Captured, NoGainError, PostponedError, Refusal, Required
 from entrepot.exporters.naming import rename_symbols
 from entrepot.exporters.notes import Fixed, listed
 from entrepot.exporters.options import Options
@@ -127,11 +127,21 @@ class ModuleSource(TorchSource):
         """In parts only."""
         return self.way == _PARTS
 
-    def variants(self, tensors: Sequence[torch.Tensor]) -> Iterable[Sequence[torch.Tensor]]:
-        """Simple ones, where Python reads the truth of a tensor."""
-        with DecisionSpotter() as spotter:
+    def variants(self, tensors: Sequence[torch.Tensor]) -> Iterator[Sequence[torch.Tensor]]:
+        """Simple ones, one for each of the ways that they decide otherwise what Python reads the truth of."""
+        seen = [self._decided(tensors)]
+        for other in variants(tensors) if seen[0] else ():
+            decided = self._decided(other)
+            if decided and decided not in seen:
+                seen.append(decided)
+                yield other
+
+    def _decided(self, tensors: Sequence[torch.Tensor]) -> list[Required]:
+        """What Python reads; nothing where the module refuses such values."""
+        with DecisionSpotter() as spotter, contextlib.suppress(Refusal):
             self.eager(tensors)
-        return variants(tensors) if spotter.found else ()
+            return spotter.found
+        return []
 
     def steps(self, tensors: Sequence[torch.Tensor]) -> int:
         """Its calls of torch."""
