@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from entrepot.parity.doubled import Doubled, allows_anything, most_moved, mostly
 from entrepot.parity.edges import beside, moved, without_doubt
 from entrepot.parity.plan import Case
 from entrepot.parity.sensitivity import coarseness, own_error, sensitivities
+from entrepot.parity.sigmoids import without_what_is_off
 from entrepot.parity.sources import (
     ChoosingSource,
     CoarseSource,
@@ -75,6 +76,17 @@ class Judge:
             found = self._but_for_rounding(case, found, actual)
             self._only_rounded = found.ok
         return found if found.ok or not self._agree_on_first(case, actual) else _explained(found)
+
+    def but_for_sigmoids(
+        self, case: Case, expected: Outputs, actual: Outputs, provider: str, names: Collection[str]
+    ) -> bool:
+        """Whether they agree where elements of some outputs may be off by as much as onnxruntime's Sigmoid is."""
+        told = None if self._agree_on_first(case, actual) else self._told_by(case, provider)
+        return any(
+            self.compare(case, each, without_what_is_off(names, each, actual), provider).ok
+            for each in (told, expected)
+            if each is not None
+        )
 
     def _compare(self, case: Case, expected: Outputs, actual: Outputs, provider: str) -> Comparison:
         first = compare(expected, actual, self._tolerance, scales=self._scales)

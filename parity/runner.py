@@ -22,7 +22,7 @@ from entrepot.parity.judge import Judge
 from entrepot.parity.leaves import with_columns
 from entrepot.parity.plan import Case
 from entrepot.parity.report.report import Run, Verdict
-from entrepot.parity.sigmoids import WHY, is_slight, without_sigmoids
+from entrepot.parity.sigmoids import WHY, sigmoids, without_sigmoids
 from entrepot.parity.sources import Outputs
 from entrepot.parity.untouched import Untouched, opened
 from entrepot.runtime.session import Session
@@ -39,6 +39,7 @@ class Runner:
         self._excused = False
         """Whether the last difference was that of Sigmoid."""
         self._model = model
+        self._sigmoids = sigmoids(model.ir) if self._unasked else frozenset()
         self._opened = self._open(model)
 
     def _open(self, model: Model) -> Session | Untouched | EntrepotError:
@@ -81,8 +82,15 @@ class Runner:
         return ("noted", WHY) if self._excused else ("differs", "")
 
     def _is_excused(self, case: Case, expected: Outputs, actual: Outputs) -> bool:
+        """Whether nothing differs but what Sigmoid makes of small results, or at edge values of any."""
+        names = self._sigmoids
+        if names and self._judge.but_for_sigmoids(case, expected, actual, self._provider, names):
+            return True
+        return bool(case.edge) and self._agrees_otherwise(case, expected)
+
+    def _agrees_otherwise(self, case: Case, expected: Outputs) -> bool:
         """Whether the provider agrees where Sigmoid is written with what it computes to the last digit."""
-        if self._otherwise is None or not (case.edge or is_slight(expected, actual)):
+        if self._otherwise is None:
             return False
         try:
             other = with_columns(self._otherwise.run(case.feeds))

@@ -7,7 +7,8 @@ import onnx.parser
 import pytest
 
 import entrepot as ep
-from entrepot.parity.sigmoids import OFF, is_slight, without_sigmoids
+from entrepot.parity.plan import Case
+from entrepot.parity.sigmoids import OFF, sigmoids, without_sigmoids, without_what_is_off
 from entrepot.parity.verify import verify
 
 TEXT = """<ir_version: 10, opset_import: ["": 20]>
@@ -62,6 +63,20 @@ def test_a_provider_that_is_asked_for_by_name_is_not_excused() -> None:
     assert verify(Exactly(), judged, [X], providers=("onnxruntime",)).failures
 
 
+def test_outputs_of_sigmoid_alone_are_such() -> None:
+    assert sigmoids(model("Sigmoid").ir) == {"y"}
+    assert sigmoids(model("Tanh").ir) == frozenset()
+
+
+def test_nothing_else_is_taken_from_the_source() -> None:
+    expected = {"y": np.zeros(2, np.float32), "z": np.zeros(2, np.float32), "n": np.zeros(2, np.int64)}
+    actual = {"y": np.array([OFF / 2, 2 * OFF], np.float32), "z": np.full(2, OFF / 2, np.float32), "n": np.ones(2, int)}
+    settled = without_what_is_off({"y", "n"}, expected, actual)
+    assert settled["y"].tolist() == [0, 2 * OFF]
+    assert settled["z"] is actual["z"]
+    assert settled["n"] is actual["n"]
+
+
 class Gated:
     """A state of ten thousand behind gates that are all but closed."""
 
@@ -76,20 +91,11 @@ GATED = """<ir_version: 10, opset_import: ["": 20]> gated (float[N, 4] x) => (fl
 <float state = {1e4}, int64 one = {1}> { gates = Sigmoid (x)  kept = Mul (gates, state)  y = CumSum (kept, one) }"""
 
 
-def test_what_follows_from_sigmoid_is_noted_as_well() -> None:
+def test_what_follows_from_sigmoid_at_edge_values_is_noted_as_well() -> None:
     x = np.array([[-14, -13, -12.5, -5]], np.float32)
-    report = verify(Gated(), ep.load(onnx.parser.parse_model(GATED)), [{"x": x}])
+    case = Case("edge values of 'x'", {"x": x}, edge="finite")
+    report = verify(Gated(), ep.load(onnx.parser.parse_model(GATED)), [case])
     assert {run.provider: run.verdict for run in report.runs} == {"cpu": "agrees", "onnxruntime": "noted"}
-
-
-def test_a_difference_that_no_sigmoid_makes_is_none_of_its() -> None:
-    zeros, ones = {"y": np.zeros(2, np.float32)}, {"y": np.ones(2, np.float32)}
-    assert is_slight(ones, {"y": np.array([1, 1.0005], np.float32)})
-    assert is_slight(zeros, {"y": np.array([0, OFF], np.float32)})
-    assert not is_slight(ones, {"y": np.array([1, 1.01], np.float32)})
-    assert not is_slight(zeros, {"y": np.array([0, 2 * OFF], np.float32)})
-    assert not is_slight(zeros, {"y": np.zeros(3, np.float32)})
-    assert not is_slight({"n": np.ones(2, int)}, {"n": np.zeros(2, int)})
 
 
 def test_sigmoids_are_written_otherwise() -> None:
