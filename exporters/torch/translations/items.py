@@ -55,7 +55,7 @@ def numbers_first(tensor: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
     torch's capture (2.13) makes tensors of such numbers, and tensors that a slice keeps apart order the axes otherwise.
     """
     items = index if isinstance(index, tuple) else ()
-    others = [item for item in items if not isinstance(item, _PLAIN)]
+    others = [item for item in items if isinstance(item, bool) or not isinstance(item, _PLAIN)]
     beside = all(isinstance(item, torch.Tensor) for item in others) and any(item.dim() for item in others)
     if not beside or not any(isinstance(item, torch.SymInt) for item in items):
         return tensor, index
