@@ -56,7 +56,8 @@ def numbers_first(tensor: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
     """
     items = index if isinstance(index, tuple) else ()
     others = [item for item in items if isinstance(item, bool) or not isinstance(item, _PLAIN)]
-    beside = all(isinstance(item, torch.Tensor) for item in others) and any(item.dim() for item in others)
+    tensors = [item for item in others if isinstance(item, torch.Tensor)]
+    beside = len(tensors) == len(others) and any(item.dim() for item in tensors)
     if not beside or not any(isinstance(item, torch.SymInt) for item in items):
         return tensor, index
     left: list[Any] = []
