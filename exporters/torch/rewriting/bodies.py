@@ -49,12 +49,17 @@ class BodyModule(torch.nn.Module):
         """Run the body."""
         for (first, at), *others in self._equal:
             for other, axis in others:
-                torch._check(tensors[other].shape[axis] == tensors[first].shape[at])  # noqa: SLF001 - documented
-        sizes = [carrier.shape[0] for carrier in tensors[self._count :]]
+                equal = self._size(tensors[other], other, axis) == self._size(tensors[first], first, at)
+                torch._check(equal)  # noqa: SLF001 - documented
         if self._turned:
-            torch._check(sizes[0] >= self._shifts[0])  # noqa: SLF001 - documented
-        ints = [size - shift if shift else size for size, shift in zip(sizes, self._shifts, strict=False)]
+            torch._check(tensors[self._count].shape[0] >= self._shifts[0])  # noqa: SLF001 - documented
+        ints = [self._size(carrier, place, 0) for place, carrier in enumerate(tensors[self._count :], self._count)]
         return tuple(self._run(tensors[: self._count], ints))
+
+    def _size(self, tensor: torch.Tensor, place: int, axis: int) -> Any:
+        """That of an axis, or the number that it stands for."""
+        shift = self._shifts[place - self._count] if self._count <= place < self._count + len(self._shifts) else 0
+        return tensor.shape[axis] - shift if shift else tensor.shape[axis]
 
 
 class Bodies:
@@ -133,7 +138,7 @@ def capture_body(
             keys[place, 0] = None if number is None else number + shift
     shapes = shapes or [([2], torch.float32)]  # torch.export takes no function without inputs
     tensors = [torch.zeros(shape, dtype=dtype) for shape, dtype in shapes]
-    equal = _equal({key: size for key, size in keys.items() if key[0] not in body.shifts})
+    equal = _equal({key: size if size is None else size - body.shifts.get(key[0], 0) for key, size in keys.items()})
     try:
         program = _captured(body, module, equal, tensors, dims, turned=False)
     except MODEL_ERRORS:
@@ -277,13 +282,11 @@ def _check(
         if size is None or any(str(each).startswith("u") for each in getattr(size, "free_symbols", ()))
     ]
     turn = None if turns is None else values[turns.place].shape[0].node.expr
-    given = sympy.true if assumed is None else assumed.xreplace(_inside(symbols))
-    if not given.free_symbols <= symbols.keys():  # of what the body is not given, nothing is assumed
-        given = sympy.true
+    given = sympy.true if assumed is None else _given(assumed, symbols)
     for guard in notes.guards:
         condition = with_equal_sizes(guard.condition, values)
         mine = [symbol for symbol in free if symbol in condition.free_symbols]
-        if not mine or _holds(sympy.Or(sympy.Not(given), condition), mine, notes.sizes):
+        if not mine or _holds(condition, given, mine, notes.sizes):
             continue
         lengths, tried = [symbol for symbol in mine if symbol != turn], _values(condition, mine, notes.sizes)
         each = [condition.xreplace(dict.fromkeys(lengths, sympy.Integer(value))) for value in tried]
@@ -291,22 +294,32 @@ def _check(
             raise NotFollowedError(f"{flow.line}: what is done there needs {condition}")
 
 
-def _inside(symbols: Mapping[Any, Any]) -> dict[Any, Any]:
-    """What numbers outside are in a body, which may be given more than they are."""
-    found = {}
-    for inside, outside in symbols.items():
-        numbers: set[Any] = getattr(outside, "free_symbols", set())
-        for number in numbers if len(numbers) == 1 else ():
-            if (outside - number).is_Integer:
-                found[number] = inside - (outside - number)
-    return found
+def _given(assumed: Any, symbols: Mapping[Any, Any]) -> Any:
+    """What a body may take for granted, over its own sizes; nothing where it is about others than these.
+
+    Args:
+        assumed: What holds outside whenever the body runs.
+        symbols: Sizes of the body, and what they are outside, where they may be less by a known number.
+    """
+    found = [each for each in map(_inside, symbols, symbols.values()) if each is not None]
+    known = dict(found)
+    over = [assumed.xreplace(known | {outside: inside}) for outside, inside in found]  # some are several sizes inside
+    return sympy.And(*(each for each in over if each.free_symbols <= symbols.keys()))
 
 
-def _holds(condition: Any, mine: Sequence[Any], sizes: Mapping[Any, int]) -> bool:
-    """Whether a condition holds for numbers that are not known before."""
-    others = {symbol: sizes.get(symbol, 2) for symbol in condition.free_symbols if symbol not in mine}
-    values = _values(condition, mine, sizes)
-    return all(value_of(condition, {**others, **dict.fromkeys(mine, value)}) is not False for value in values)
+def _inside(inside: Any, outside: Any) -> tuple[Any, Any] | None:
+    """A formula outside, and what that is in a body."""
+    if not getattr(outside, "free_symbols", None):
+        return None
+    added, formula = outside.as_coeff_Add()
+    return formula, inside - added
+
+
+def _holds(condition: Any, given: Any, mine: Sequence[Any], sizes: Mapping[Any, int]) -> bool:
+    """Whether a condition holds for numbers that are not known before, where another does."""
+    others = {symbol: sizes.get(symbol, 2) for symbol in condition.free_symbols | given.free_symbols}
+    tried = ({**others, **dict.fromkeys(mine, value)} for value in _values(condition, mine, sizes))
+    return all(value_of(given, each) is False or value_of(condition, each) is not False for each in tried)
 
 
 def _values(condition: Any, mine: Sequence[Any], sizes: Mapping[Any, int]) -> range:

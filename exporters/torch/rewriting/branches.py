@@ -11,6 +11,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.torch.rewriting.apart import pattern
+from entrepot.exporters.torch.rewriting.emptiness import FormError, sufficient_arm
 from entrepot.exporters.torch.rewriting.endless import MOST_SIZES_WITHIN_ITSELF, MOST_WITHIN_ITSELF, within
 from entrepot.exporters.torch.rewriting.environment import (
     as_in_sample,
@@ -24,6 +25,7 @@ from entrepot.exporters.torch.rewriting.environment import (
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
 from entrepot.exporters.torch.rewriting.links import is_row, kept_apart, lopsided, rows_by_turns
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
+from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
 from entrepot.exporters.torch.rewriting.shapes import (
     as_tensor,
@@ -68,7 +70,11 @@ def branch(test: Any, arms: Sequence[Callable[[], Any]], state: State, line: int
     place = state.place(line)
     most = MOST_SIZES_WITHIN_ITSELF if _is_about_sizes(test) else MOST_WITHIN_ITSELF
     with within(place, most):
-        return followed(state, lambda wider: _Branch(test, arms, wider, returns=returns).emit(place), give_up=True)
+        try:
+            return followed(state, lambda wider: _Branch(test, arms, wider, returns=returns).emit(place), give_up=True)
+        except FormError as error:
+            LEFT_OUT[place] = "form"
+            return arms[error.arm]()
 
 
 class _Branch:
@@ -85,7 +91,7 @@ class _Branch:
     def emit(self, place: str) -> Any:
         outcomes = [self._tried(part, holds) for part, holds in zip(self.parts, _ARMS, strict=True)]
         trees, pairs = self._alike(outcomes)
-        merged = [self._merged(outcomes, first.index, second.index) for first, second, _ in pairs]
+        merged = self._all_merged(outcomes, [(first.index, second.index) for first, second, _ in pairs])
         inputs = Inputs(self.leaves)
         bodies = [
             self._body(
@@ -221,6 +227,20 @@ class _Branch:
     def _is_unset(outcome: Outcome, tree: Any) -> bool:
         """Whether a variable has no value after an arm."""
         return isinstance(tree, Place) and isinstance(outcome.leaves[tree.index], Undefined)
+
+    def _all_merged(
+        self, outcomes: Sequence[Outcome], pairs: Sequence[tuple[int, int]]
+    ) -> list[tuple[int | None, Any]]:
+        try:
+            return [self._merged(outcomes, first, second) for first, second in pairs]
+        except UnlikeError as error:
+            arm = None
+            if self.assumed is not None:
+                left = [(outcomes[0].leaves[first], outcomes[1].leaves[second]) for first, second in pairs]
+                arm = sufficient_arm(self.assumed, left)
+            if arm is None:
+                raise
+            raise FormError(str(error), arm) from error
 
     def _merged(self, outcomes: Sequence[Outcome], first: int, second: int) -> tuple[int | None, Any]:
         """The number of a result with a leaf like it, or ``None`` with a leaf that is the same in both arms."""

@@ -10,8 +10,8 @@ import torch
 
 TAKEN: set[tuple[str, bool]] = set()
 """Branches on values that rewritten functions have taken: where, and which of the two."""
-LEFT_OUT: dict[str, None] = {}
-"""Checks of values that a capture has left out."""
+LEFT_OUT: dict[str, str] = {}
+"""What a capture has left out, by its place: a "check" of values, or the "form" of what has no elements."""
 
 
 @dataclass

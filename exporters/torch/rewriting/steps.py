@@ -140,7 +140,7 @@ def _branch(
 ) -> Any:
     test = _told(test, variables, line)
     if isinstance(test, torch.Tensor) and any(raises):
-        LEFT_OUT[variables.place(line)] = None
+        LEFT_OUT[variables.place(line)] = "check"
         return otherwise() if raises[0] else then()
     if isinstance(test, bool) or any(raises):
         return then() if test else otherwise()
@@ -410,7 +410,7 @@ def check(test: Callable[[], Any], message: Callable[[], Any], line: int) -> Non
     if decided_by_values:
         torch._check(found)  # noqa: SLF001 - what is asserted may be relied upon
     if found is None or decided_by_values or isinstance(found, torch.Tensor):
-        LEFT_OUT[State(test, message, (), frozenset()).place(line)] = None  # type: ignore[arg-type]
+        LEFT_OUT[State(test, message, (), frozenset()).place(line)] = "check"  # type: ignore[arg-type]
     elif not found:
         raise AssertionError(message())
 

@@ -183,8 +183,16 @@ def _reached(source: ModuleSource, module: torch.nn.Module) -> tuple[list[list[t
     places = {flow.line for flow in FLOWS.values() if len(flow.bodies) == 2 and flow.bodies[0].condition is None}
     more, never = reach(run, source.call.tensors, places) if places else ([], [])
     notes = [f"no input was found that takes the branch at {listed(never)}"] if never else []
-    notes += [f"left out, since a graph raises no errors: the check at {listed(list(LEFT_OUT))}"] if LEFT_OUT else []
+    for kind, meaning in _LEFT_OUT.items():
+        places_of = [place for place, left in LEFT_OUT.items() if left == kind]
+        notes += [f"{meaning} at {listed(places_of)}"] if places_of else []
     return more, notes
+
+
+_LEFT_OUT = {
+    "check": "left out, since a graph raises no errors: the check",
+    "form": "tensors without elements have the form that others have, whatever is decided",
+}
 
 
 def capture_scripted(source: ModuleSource, groups: list[Group], options: Options) -> Captured:

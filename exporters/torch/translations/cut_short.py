@@ -31,7 +31,7 @@ def _on_laid_out(plain: Callable[..., Any], *args: Any, **how: Any) -> Any:
 
 
 def _is_in_doubt(value: Any) -> bool:
-    if not isinstance(value, torch.Tensor) or value.dim() < 3 or not any(map(_is_computed, value.shape)):
+    if not isinstance(value, torch.Tensor) or value.dim() < 2 or not any(map(_is_computed, value.shape)):
         return False
     return not is_surely_contiguous(value) and not _is_surely_apart(value)
 
