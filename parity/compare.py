@@ -161,20 +161,33 @@ def compare(
     return Comparison(shown or tuple(judged))
 
 
-def agree(expected: Mapping[str, Any], actual: Mapping[str, Any], tolerance: Tolerance | None = None) -> bool:
+def agree(
+    expected: Mapping[str, Any],
+    actual: Mapping[str, Any],
+    tolerance: Tolerance | None = None,
+    *,
+    scales: Mapping[str, float] | None = None,
+) -> bool:
     """Whether ``compare`` finds that outputs agree: no more than that, for values that nobody looks at."""
     left, right = dict(leaves(expected)), dict(leaves(actual))
-    return bool(left) and left.keys() == right.keys() and all(_agrees(name, left, right, tolerance) for name in left)
+    known = scales or {}
+    return (
+        bool(left)
+        and left.keys() == right.keys()
+        and all(_agrees(name, left, right, tolerance, known.get(name, 0.0)) for name in left)
+    )
 
 
-def _agrees(name: str, expected: Mapping[str, Any], actual: Mapping[str, Any], tolerance: Tolerance | None) -> bool:
+def _agrees(
+    name: str, expected: Mapping[str, Any], actual: Mapping[str, Any], tolerance: Tolerance | None, scale: float
+) -> bool:
     left, right = expected[name], actual[name]
     if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)):
         return _equal_structure(left, right)
     if left.shape != right.shape or dtype_name(left.dtype) != dtype_name(right.dtype):
         return False
     # what is equal agrees by any rule; most nodes move elements, or round once
-    return np.array_equal(left, right) or holds(left, right, _rule(left, tolerance, 0.0, 0.0))
+    return np.array_equal(left, right) or holds(left, right, _rule(left, tolerance, scale, 0.0))
 
 
 def _check_factors(what: str, given: Mapping[str, float] | None) -> None:

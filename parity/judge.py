@@ -15,7 +15,7 @@ from entrepot.ir.errors import EntrepotError
 from entrepot.ir.model import Model
 from entrepot.ir.pointwise import chooses, is_pointwise
 from entrepot.parity.choices import Choices
-from entrepot.parity.compare import NOISE, Comparison, Tolerance, compare, scales_of
+from entrepot.parity.compare import NOISE, Comparison, Tolerance, agree, compare, scales_of
 from entrepot.parity.doubled import Doubled, allows_anything, most_moved, mostly_excused, typed_alike
 from entrepot.parity.edges import beside, moved, without_doubt
 from entrepot.parity.plan import Case
@@ -32,7 +32,7 @@ from entrepot.parity.sources import (
     SteppedSource,
 )
 from entrepot.parity.steps import Steps
-from entrepot.parity.ties import undecided, with_equal_choices
+from entrepot.parity.ties import Ties, with_equal_choices
 from entrepot.parity.tolerance import default_tolerance
 
 _Answer = TypeVar("_Answer")
@@ -89,15 +89,19 @@ class Judge:
         )
 
     def _compare(self, case: Case, expected: Outputs, actual: Outputs, provider: str) -> Comparison:
-        first = compare(expected, actual, self._tolerance, scales=self._scales)
-        if not first.ok and chooses(self._model.ir):
+        if self._chooses and not self._agree(expected, actual):  # how far off they are is asked last: it takes longer
             actual = with_equal_choices(self._model, case.feeds, expected, actual)
-            first = compare(expected, actual, self._tolerance, scales=self._scales)
+            if self._tolerance is None and not self._agree(expected, actual):
+                following = self._following(case, actual, provider)
+                if following is not None and following.ok:
+                    return following
+        first = compare(expected, actual, self._tolerance, scales=self._scales)
         if first.ok or self._tolerance is not None:
             return first
-        if (following := self._following(case, actual, provider)) is not None and following.ok:
-            return following
         return self._but_for_what_is_unsure(case, expected, actual, first)
+
+    def _agree(self, expected: Outputs, actual: Outputs) -> bool:
+        return agree(expected, actual, self._tolerance, scales=self._scales)
 
     def _but_for_what_is_unsure(self, case: Case, expected: Outputs, actual: Outputs, first: Comparison) -> Comparison:
         """What is found where the source is only as exact as it shows to be."""
@@ -172,10 +176,10 @@ class Judge:
     def _agree_on_first(self, case: Case, actual: Outputs) -> bool:
         """Whether results would not differ if the source chose among equal elements as ONNX does."""
         source = self._source
-        if not (chooses(self._model.ir) and isinstance(source, ChoosingSource)):
+        if not (self._chooses and isinstance(source, ChoosingSource)):
             return False
         told = self._once("first of equal", case, lambda: source.first_of_equal(dict(case.feeds)))
-        return told is not None and compare(told, actual, self._tolerance, scales=self._scales).ok
+        return told is not None and self._agree(told, actual)
 
     def _moved_by_precision(
         self, case: Case, expected: Outputs, actual: Outputs, found: Comparison
@@ -217,7 +221,7 @@ class Judge:
     def _same(self, exact: Outputs | None, twin: Outputs) -> bool:
         """Whether both compute the same in double precision."""
         rule = default_tolerance(np.dtype(np.float32))
-        return exact is not None and compare(exact, typed_alike(twin, exact), rule, scales=self._scales).ok
+        return exact is not None and agree(exact, typed_alike(twin, exact), rule, scales=self._scales)
 
     def _twin(self, case: Case) -> Outputs | None:
         """The model in double precision."""
@@ -234,6 +238,11 @@ class Judge:
         if not (choices and isinstance(source, FollowingSource)):
             return None
         return source.exact_choosing(dict(case.feeds), choices)
+
+    @functools.cached_property
+    def _chooses(self) -> bool:
+        """Whether a result may depend on which of two equal elements comes first."""
+        return chooses(self._model.ir)
 
     @functools.cached_property
     def _steps(self) -> Steps | None:
@@ -261,15 +270,16 @@ class Judge:
             return first
         if strict and self._exact(case) is None:  # nothing shows how exact a single element can be
             return self._compare_at_edges(case, expected, actual, strict=False)
+        if self._chooses:  # one run of our own says so, where a source that is unsure says it in twenty
+            tied = self._tied(case)
+            actual = {name: expected.get(name) if name in tied else value for name, value in actual.items()}
+            if (but_for_ties := compare(expected, actual, self._tolerance, scales=scales)).ok:
+                return but_for_ties
         others = self._other_answers(case, strict=strict)
         settled = without_doubt(expected, actual, others, overflows=not strict)
         second = compare(expected, settled, self._tolerance, scales=scales)
         if not second.ok and not strict:  # where one number outweighs all others, moved ones are rounded as it is
             settled = without_doubt(expected, actual, [*others, *self._beside(case)], overflows=True)
-            second = compare(expected, settled, self._tolerance, scales=scales)
-        if not second.ok and chooses(self._model.ir):
-            tied = self._tied(case)
-            settled = {name: expected.get(name) if name in tied else value for name, value in settled.items()}
             second = compare(expected, settled, self._tolerance, scales=scales)
         steps = {} if second.ok or self._tolerance is not None else self._steps_of(case)
         return compare(expected, settled, scales=scales, noise=steps) if steps else second
@@ -289,7 +299,7 @@ class Judge:
             others += self._beside(case) if strict else []
             if exact is None or not strict:
                 with contextlib.suppress(SourceRefusal):
-                    others += moved(self._source.run, case.feeds, ties=chooses(self._model.ir))
+                    others += moved(self._source.run, case.feeds, ties=self._chooses)
             self._doubts[key] = others
         return self._doubts[key]
 
@@ -319,8 +329,12 @@ class Judge:
     def _tied(self, case: Case) -> frozenset[str]:
         """Outputs that depend on a choice between equal elements."""
         if id(case) not in self._ties:
-            self._ties[id(case)] = undecided(self._model, case.feeds)
+            self._ties[id(case)] = self._choices_between_equals.undecided(case.feeds)
         return self._ties[id(case)]
+
+    @functools.cached_property
+    def _choices_between_equals(self) -> Ties:
+        return Ties(self._model)
 
     def _noises_of(self, case: Case, expected: Outputs) -> Iterator[Mapping[str, float]]:
         """How unsure the source is, more and more as it is run again, which is done when it is needed."""

@@ -5,6 +5,7 @@ Edge values saturate: the scores of half the rows are exactly 1, and which of th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,27 +13,45 @@ import numpy as np
 import onnx_ir
 
 from entrepot.ir.errors import EntrepotError
+from entrepot.ir.extract import extract
 from entrepot.ir.model import Model
 from entrepot.ir.traits import traits_of
 from entrepot.runtime.session import Session
 
 
-def undecided(model: Model, feeds: Mapping[str, Any]) -> frozenset[str]:
-    """The outputs that depend on a choice between equal elements, or whose choices are made where nobody can look.
+class Ties:
+    """The outputs of a model that depend on a choice between equal elements, for one choice of inputs after another.
 
     Args:
         model: What is judged.
-        feeds: Its inputs.
     """
-    hub = model.at_hub()
-    choices = [node for node in hub.ir.graph if _chooses(node)]
-    asked = list(dict.fromkeys(name for node in choices for name in _operands(node)))
-    try:
-        values = Session(hub, providers=["cpu"]).run(feeds, asked) if asked else {}
-    except EntrepotError:
-        return frozenset()
-    unsure = [value for node in choices for value in _unsure(node, values)]
-    return frozenset(_outputs_behind(hub.ir.graph, unsure))
+
+    def __init__(self, model: Model) -> None:
+        self._hub = model.at_hub()
+        self._choices = [node for node in self._hub.ir.graph if _chooses(node)]
+        self._asked = list(dict.fromkeys(name for node in self._choices for name in _operands(node)))
+
+    def undecided(self, feeds: Mapping[str, Any]) -> frozenset[str]:
+        """The outputs that depend on such a choice, or whose choices are made where nobody can look."""
+        try:
+            values = self._run(feeds) if self._asked else {}
+        except EntrepotError:
+            return frozenset()
+        unsure = [value for node in self._choices for value in _unsure(node, values)]
+        return frozenset(_outputs_behind(self._hub.ir.graph, unsure))
+
+    def _run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """What the choices are made from."""
+        taken = {value.name for value in self._session.model.ir.graph.inputs}
+        return self._session.run({name: value for name, value in feeds.items() if name in taken}, self._asked)
+
+    @functools.cached_property
+    def _session(self) -> Session:
+        """A session that computes no more than that, where such a part of the model can be cut out."""
+        try:
+            return Session(extract(self._hub, outputs=self._asked), providers=["cpu"])
+        except EntrepotError:
+            return Session(self._hub, providers=["cpu"])
 
 
 def with_equal_choices(

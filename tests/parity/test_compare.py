@@ -82,6 +82,8 @@ def test_other_runs_of_the_source_say_how_exact_a_small_result_can_be():
     scales = scales_of([{"y": small}, {"y": ordinary}])
     assert not compare({"y": small}, {"y": actual}).ok
     assert compare({"y": small}, {"y": actual}, scales=scales).ok
+    assert agree({"y": small}, {"y": actual}, scales=scales)
+    assert not agree({"y": small}, {"y": actual})
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, ml_dtypes.int4, ml_dtypes.uint4])

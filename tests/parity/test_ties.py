@@ -7,8 +7,9 @@ import onnx.parser
 import pytest
 
 import entrepot as ep
+from entrepot.parity import ties
 from entrepot.parity.plan import Case
-from entrepot.parity.ties import undecided, with_equal_choices
+from entrepot.parity.ties import Ties, with_equal_choices
 from entrepot.parity.verify import verify
 
 BEST = """<ir_version: 10, opset_import: ["": 20]>
@@ -43,7 +44,7 @@ def model(text: str) -> ep.Model:
     ],
 )
 def test_outputs_behind_a_choice_between_equal_elements_are_named(x: list[float], names: set[str]) -> None:
-    assert undecided(model(BEST), {"x": np.array(x, np.float32)}) == names
+    assert Ties(model(BEST)).undecided({"x": np.array(x, np.float32)}) == names
 
 
 @pytest.mark.parametrize(
@@ -60,12 +61,12 @@ def test_the_best_values_are_the_same_whichever_of_equal_elements_they_come_from
 ) -> None:
     text = f"""<ir_version: 10, opset_import: ["": 20]>
     g (float[N] x) => (float[K] v, int64[K] y) {{ k = Constant <value_ints = [2]> ()  v, y = TopK {how} (x, k) }}"""
-    assert undecided(model(text), {"x": np.array(x, np.float32)}) == names
+    assert Ties(model(text)).undecided({"x": np.array(x, np.float32)}) == names
 
 
 def test_choices_in_a_branch_are_taken_for_undecided() -> None:
     feeds = {"x": np.array([1, 2], np.float32), "c": np.array(True)}
-    assert undecided(model(INSIDE), feeds) == {"y"}
+    assert Ties(model(INSIDE)).undecided(feeds) == {"y"}
 
 
 class Last:
@@ -93,6 +94,36 @@ def at_edges(source: Last, x: list[float]) -> bool:
 def test_a_source_that_takes_another_of_equal_elements_agrees_at_edge_values() -> None:
     assert at_edges(Last(), [100, 200, 300, 0.5])
     assert at_edges(Last(), [1, 2, 0.5])
+
+
+def test_a_source_is_not_run_again_where_equal_elements_explain_all_that_differs() -> None:
+    class Counted(Last):
+        asked = 0
+
+        def run(self, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            self.asked += 1
+            return super().run(feeds)
+
+    source = Counted()
+    assert at_edges(source, [100, 200, 300, 0.5])
+    assert source.asked == 2  # the sample, and the edge values
+
+
+def test_no_more_is_computed_than_what_choices_are_made_from_and_made_ready_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[set[str]] = []
+    session = ties.Session
+
+    def counted(model: ep.Model, **options: object) -> ep.Session:
+        made.append({node.op_type for node in model.ir.graph})
+        return session(model, **options)
+
+    monkeypatch.setattr(ties, "Session", counted)
+    known = Ties(model(BEST))
+    for x in ([100, 200, 3, 0.5], [3, 2, 100, 200]):
+        assert known.undecided({"x": np.array(x, np.float32)}) == {"best"}
+    assert made == [{"Tanh", "Constant"}]
 
 
 def test_a_wrong_result_at_edge_values_is_found_where_nothing_is_tied() -> None:

@@ -68,7 +68,7 @@ def capture(
     ended: Gain = lambda *_: None,
     put_off: PutOff = lambda *_: False,
     begun: Begun | None = None,
-    failed: Callable[[], None] = lambda: None,
+    failed: Callable[[], None] | None = None,
     hopeless: Callable[[], None] | None = None,
 ) -> Capture:
     """Capture ``module`` with the axes of ``groups`` dynamic.
@@ -88,7 +88,8 @@ def capture(
         put_off: Whether it raises for an attempt that leaves only some groups open, and was given up after so many
             nodes; an attempt that has more is made to its end.
         begun: What ``ended`` was given when it raised, to go on from there.
-        failed: Called before axes are given up without a reason that has to do with them; may raise.
+        failed: Called before axes are given up without a reason that has to do with them; may raise, and be called
+            more than once.
         hopeless: Called where it fails with every axis fixed as well, before that is raised; without it, this is not
             tried if every axis is required.
 
@@ -103,6 +104,7 @@ def capture(
     free = [group for group in groups if group.formula is None]
     worth = [group for group in free if not _is_useless(gain, [group])]
     known = len(worth) < len(free) or (hopeless is None and all(group.required for group in free))
+    _tell_early(failed, opened.error, prober, groups)
     failing = _for_no_size(opened.error, module, call, prober, stepper, None if known else hopeless or _nothing)
     for _ in range(_MOST_ATTEMPTS):
         tensors = capture_sample(call, prober, groups)
@@ -127,7 +129,7 @@ def capture(
             if settled is None:
                 first = first or captured_blame(error, flat, tensors, groups, call.names)
                 taken = functools.partial(_is_captured, module, call, prober, stepper)
-                settled = _together(prober, groups) or _fewer(groups, first, taken, worth, failed)
+                settled = _together(prober, groups) or _fewer(groups, first, taken, worth, failed or _nothing)
             if settled is None or required - {group.symbol for group in settled[0]}:
                 raise first or captured_blame(error, flat, tensors, groups, call.names) from error
         failing = None
@@ -252,7 +254,7 @@ def _for_no_size(
     Raises:
         ConversionError: It even fails with every axis fixed; no use trying with one after the other.
     """
-    if error is None or is_about_sizes(plain(error)):
+    if error is None or not _is_for_no_size(error):
         return None
     if hopeless is None:
         return error
@@ -265,6 +267,23 @@ def _for_no_size(
         hopeless()
         raise captured_blame(again, flat, tensors, [], call.names) from again
     return error
+
+
+def _is_for_no_size(error: BaseException | None) -> bool:
+    """Whether a capture failed, and says nothing of sizes."""
+    return error is not None and not is_about_sizes(plain(error))
+
+
+def _tell_early(
+    failed: Callable[[], None] | None, error: BaseException | None, prober: Prober, groups: Sequence[Group]
+) -> None:
+    """Call ``failed`` where it would be called once it is known that sizes are to blame, which takes a capture."""
+    if failed is None or not _is_for_no_size(error):
+        return
+    sizes = [prober.size(min(group.axes)) for group in groups if group.formula is None]
+    may_be_tied = len(set(sizes)) < len(sizes) or prober.said(prober.sample, [group.axes for group in groups])
+    if not may_be_tied:  # which is tried before, see ``_together``
+        failed()
 
 
 def _nothing() -> None:

@@ -10,6 +10,8 @@ import torch
 from torch.nn import Module
 
 import entrepot as ep
+from entrepot.exporters.torch.capture import capture as capturing
+from entrepot.exporters.torch.capture.ranges import Opening
 from entrepot.exporters.torch.rewriting.flows import FLOWS
 from entrepot.exporters.torch.rewriting.reaching import SIZES
 from entrepot.exporters.torch.rewriting.trees import UnlikeError
@@ -60,6 +62,36 @@ def test_before_axes_are_given_up_branches_on_sizes_are_decided(
         assert seen == order
     finally:
         FLOWS.clear()
+
+
+class _FoundError(Exception):
+    """What is found where sizes are decided."""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "error", "first"),
+    [
+        ((2, 7), "no attribute 'size'", True),
+        ((7, 7), "no attribute 'size'", False),  # two axes that may be one are tried as one before
+        ((2, 7), "Constraints violated (rows)! For more information", False),
+    ],
+)
+def test_sizes_are_decided_before_it_is_asked_whether_they_are_to_blame(
+    monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int], error: str, first: bool
+) -> None:
+    def found() -> None:
+        raise _FoundError
+
+    def asked(*_: Any) -> None:
+        raise LookupError
+
+    groups: Any = [SimpleNamespace(formula=None, axes={(0, at)}, required=False) for at in range(2)]
+    prober: Any = SimpleNamespace(size=lambda axis: sizes[axis[1]], said=lambda *_: None, sample=())
+    monkeypatch.setattr(capturing, "_opened", lambda *_: (Opening(error=AttributeError(error)), groups, {}))
+    monkeypatch.setattr(capturing, "_for_no_size", asked)
+    call: Any = None
+    with pytest.raises(_FoundError if first else LookupError):
+        capturing.capture(Module(), call, prober, groups, progress=lambda _: None, failed=found)
 
 
 class Grouped(Module):
