@@ -136,3 +136,45 @@ def masks_of_prototypes():
         return randn(1, 3, h, w), torch.cat([low, low + 5 + torch.rand(n, 2) * 5], 1), randn(n, 5)
 
     return Prototypes(), call(3, 16, 20), call(5, 24, 18)
+
+
+class TwoStages(nn.Module):
+    """Boxes around cells that look promising; the features of each are classified, and move it, if there are any."""
+
+    def __init__(self, classes: int = 3) -> None:
+        super().__init__()
+        self.body = nn.Conv2d(3, 8, 3, 4, 1)
+        self.promise, self.rough = nn.Conv2d(8, 1, 1), nn.Conv2d(8, 4, 1)
+        self.classify, self.fine = nn.Linear(8, classes), nn.Linear(8, 4 * classes)
+
+    def decode(self, deltas: Tensor, boxes: list[Tensor]) -> Tensor:
+        total, all_boxes = 0, torch.cat(boxes)
+        for each in boxes:
+            total += each.size(0)
+        if total > 0:
+            deltas = deltas.reshape(total, -1)
+        low = all_boxes[:, None, :2] + deltas[:, 0::4, None].tanh()
+        high = all_boxes[:, None, 2:] + deltas[:, 1::4, None].tanh()
+        moved = torch.cat([low, high], 2).flatten(1)
+        if total > 0:
+            moved = moved.reshape(total, -1, 4)
+        return moved
+
+    def forward(self, image: Tensor) -> dict[str, Tensor]:
+        features = self.body(image[None]).relu()
+        h, w = features.shape[-2:]
+        y, x = torch.meshgrid(torch.arange(h) * 4.0, torch.arange(w) * 4.0, indexing="ij")
+        cells = torch.stack([x.reshape(-1), y.reshape(-1), x.reshape(-1) + 4, y.reshape(-1) + 4], 1)
+        boxes = cells + self.rough(features).flatten(2)[0].T.tanh()
+        boxes = boxes[self.promise(features).flatten() > 0][:20]
+        place = (boxes[:, :2] / 4).round().long().clamp(min=0)
+        looks = features[0, :, place[:, 1].clamp(max=h - 1), place[:, 0].clamp(max=w - 1)].T
+        moved = self.decode(self.fine(looks), [boxes])
+        scores = self.classify(looks).softmax(-1)[:, 1:]
+        good = torch.where(scores.flatten() > 0.2)[0]
+        return {"boxes": moved[:, 1:].reshape(-1, 4)[good], "scores": scores.flatten()[good]}
+
+
+@case("image.1", "image.2")
+def two_stages_of_a_detector():
+    return TwoStages(), (randn(3, 24, 32),), (randn(3, 17, 40),), (randn(3, 36, 9),)
