@@ -37,7 +37,20 @@ def extremes_followed() -> Iterator[None]:
 
 
 def extreme_of_sizes(choose: Callable[[Any, Any], Any], items: Sequence[Any]) -> Any:
-    """The extreme of numbers of which one depends on a size; ``None`` for other things."""
-    if any(isinstance(item, _SIZES) for item in items) and all(isinstance(item, _NUMBERS) for item in items):
+    """The extreme of numbers of which one depends on a size, others maybe on data; ``None`` for other things."""
+    if not any(isinstance(item, _SIZES) for item in items):
+        return None
+    if all(isinstance(item, _NUMBERS) for item in items):
         return functools.reduce(choose, items)
+    if all(isinstance(item, int | torch.SymInt) or _is_whole(item) for item in items):
+        of_tensors = torch.maximum if choose is torch.sym_max else torch.minimum
+        return functools.reduce(of_tensors, map(_as_tensor, items))
     return None
+
+
+def _is_whole(item: Any) -> bool:
+    return isinstance(item, torch.Tensor) and item.dim() == 0 and item.dtype in (torch.int32, torch.int64)
+
+
+def _as_tensor(item: Any) -> torch.Tensor:
+    return item if isinstance(item, torch.Tensor) else torch.scalar_tensor(item, dtype=torch.int64)

@@ -42,6 +42,7 @@ from entrepot.exporters.torch.rewriting.substitution import substitute
 from entrepot.exporters.torch.rewriting.texts import text
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
 from entrepot.exporters.torch.translations.items import numbers_first
+from entrepot.exporters.torch.translations.stretches import finds_stretch, set_stretch
 from entrepot.exporters.torch.upstream import FakeTensor, numpy_in_torch
 
 __all__ = [
@@ -304,6 +305,9 @@ def store(target: Any, index: Any, value: Any) -> None:
     if isinstance(target, numpy_in_torch.ndarray):
         target, value = target.tensor, value.tensor if isinstance(value, numpy_in_torch.ndarray) else value
     parts = index if isinstance(index, tuple) else (index,)
+    if isinstance(target, torch.Tensor) and finds_stretch(parts):
+        set_stretch(target, parts, value)
+        return
     plain = all(part is None or part is ... or isinstance(part, int | slice | torch.SymInt) for part in parts)
     if isinstance(target, torch.Tensor) and plain and any(isinstance(part, torch.SymInt) for part in parts):
         target[index].copy_(value if isinstance(value, torch.Tensor) else as_tensor(value))

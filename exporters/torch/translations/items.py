@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.upstream import has_guarding_hint, remembered_number
+from entrepot.exporters.torch.translations.stretches import finds_stretch, set_stretch
+from entrepot.exporters.torch.translations.unknown import is_unknown
 
 _PLAIN = (int, torch.SymInt, slice, type(None), type(...))
 
@@ -33,8 +34,11 @@ def set_item(self: torch.Tensor, index: Any, value: Any) -> None:
     if part is not self:
         part[rest] = value
         return
+    if finds_stretch(index if isinstance(index, tuple) else (index,)):
+        set_stretch(self, index if isinstance(index, tuple) else (index,), value)
+        return
     items = list(index) if isinstance(index, tuple) else [index]
-    places = [at for at, item in enumerate(items) if _is_unknown(item)]
+    places = [at for at, item in enumerate(items) if is_unknown(item)]
     if not places or not all(isinstance(item, _PLAIN) for at, item in enumerate(items) if at not in places):
         self[index] = value
         return
@@ -80,14 +84,6 @@ def _axes_of(item: Any) -> int:
 
 def _is_truth(index: Any) -> bool:
     return isinstance(index, torch.Tensor) and index.dim() == 0 and index.dtype is torch.bool
-
-
-def _is_unknown(item: Any) -> bool:
-    """Whether it is a number that is known only when the graph runs."""
-    if isinstance(item, torch.SymInt):
-        return not has_guarding_hint(item)
-    is_number = isinstance(item, torch.Tensor) and item.dim() == 0 and item.dtype in (torch.int32, torch.int64)
-    return is_number and remembered_number(item) is None
 
 
 def _tensor(number: Any) -> torch.Tensor:
