@@ -31,7 +31,9 @@ def set_stretch(tensor: torch.Tensor, items: Sequence[Any], value: Any) -> None:
         axis += spare if item is ... else isinstance(item, slice)
     part = tensor[tuple(left)]
     inside: Any = True
-    value = value.to(part.dtype) if isinstance(value, torch.Tensor) else value
+    if isinstance(value, torch.Tensor):
+        more = max(value.dim() - part.dim(), 0)  # axes of one element, as torch takes them
+        value = value.to(part.dtype).reshape(value.shape[more:]) if more else value.to(part.dtype)
     for at, stretch in bounds.items():
         behind = part.dim() - at
         places = torch.arange(part.shape[at])

@@ -54,7 +54,13 @@ def in_one_row(x, b):
     return y
 
 
-FUNCTIONS = [filled, cleared_behind, a_row_for_all, within_bounds, patch, in_one_row]
+def with_axes_of_one(x, b):
+    y = x.round().long()
+    y[b[0] : b[1]] = (x[b[0] : b[1]] * 3)[None, None]
+    return y
+
+
+FUNCTIONS = [with_axes_of_one, filled, cleared_behind, a_row_for_all, within_bounds, patch, in_one_row]
 BOUNDS = [(1, 3, 4), (0, 0, 5), (2, 3, 3), (0, 5, 6), (-3, -1, -2), (1, 40, 50), (3, 1, 2)]
 
 
