@@ -26,6 +26,8 @@ _MOST_PAGES = 4
 _OWN = 32
 """How many times the source's own error a model may be off: two formulas round differently."""
 _DRAWS = 3
+MORE_DRAWS = 12
+"""Where nothing but draws says how sure a source is: of a few, some of many elements are lucky in all."""
 _NEAR, _DRAWS_BESIDE = 2.0**-8, 8
 """How far to look beside a number, relative to it: so far that what is rounded on the way is rounded otherwise."""
 
@@ -55,16 +57,17 @@ def edge_cases(sample: Feeds) -> Iterator[Case]:
         yield Case(f"NaN and infinities in {shown}", {**sample, **feeds}, edge="special")
 
 
-def moved(run: Run, feeds: Feeds, *, ties: bool) -> list[Mapping[str, Any]]:
+def moved(run: Run, feeds: Feeds, *, ties: bool, draws: int = _DRAWS) -> list[Mapping[str, Any]]:
     """What a source computes when its floats move by one rounding.
 
     Args:
         run: The source.
         feeds: Its inputs.
         ties: Whether zeros move as well, to the smallest normal number, so that ties among them are broken.
+        draws: How many times.
     """
     rng = np.random.default_rng(0)
-    return [run({name: _moved(value, rng, ties=ties) for name, value in feeds.items()}) for _ in range(_DRAWS)]
+    return [run({name: _moved(value, rng, ties=ties) for name, value in feeds.items()}) for _ in range(draws)]
 
 
 def beside(

@@ -17,7 +17,7 @@ from entrepot.ir.pointwise import chooses, is_pointwise
 from entrepot.parity.choices import Choices
 from entrepot.parity.compare import NOISE, Comparison, Tolerance, agree, compare, scales_of
 from entrepot.parity.doubled import Doubled, allows_anything, most_moved, mostly_excused, typed_alike
-from entrepot.parity.edges import beside, moved, without_doubt
+from entrepot.parity.edges import MORE_DRAWS, beside, moved, without_doubt
 from entrepot.parity.plan import Case
 from entrepot.parity.sensitivity import coarseness, own_error, sensitivities
 from entrepot.parity.sigmoids import without_what_is_off
@@ -279,7 +279,7 @@ class Judge:
         settled = without_doubt(expected, actual, others, overflows=not strict)
         second = compare(expected, settled, self._tolerance, scales=scales)
         if not second.ok and not strict:  # where one number outweighs all others, moved ones are rounded as it is
-            settled = without_doubt(expected, actual, [*others, *self._beside(case)], overflows=True)
+            settled = without_doubt(expected, actual, [*others, *self._more_answers(case)], overflows=True)
             second = compare(expected, settled, self._tolerance, scales=scales)
         steps = {} if second.ok or self._tolerance is not None else self._steps_of(case)
         return compare(expected, settled, scales=scales, noise=steps) if steps else second
@@ -302,6 +302,16 @@ class Judge:
                     others += moved(self._source.run, case.feeds, ties=self._chooses)
             self._doubts[key] = others
         return self._doubts[key]
+
+    def _more_answers(self, case: Case) -> list[Outputs]:
+        """What the source computes near by; of one too large for double precision, from more inputs moved."""
+        if self._exact(case) is not None:
+            return self._beside(case)
+        with contextlib.suppress(SourceRefusal):
+            return self._once(
+                "moved", case, lambda: moved(self._source.run, case.feeds, ties=self._chooses, draws=MORE_DRAWS)
+            )
+        return []
 
     def _beside(self, case: Case) -> list[Outputs]:
         """How far off the source is at inputs near by, added to what it computes here."""
