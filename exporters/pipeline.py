@@ -49,7 +49,7 @@ from entrepot.exporters.proof.prove import BRANCH, agrees, unequal
 from entrepot.exporters.proof.side_by_side import agrees_at, compare
 from entrepot.exporters.size_checks import check_conditions, state_conditions
 from entrepot.exporters.value_checks import require_values, required_in, state_required
-from entrepot.exporters.ways import FAILURES, Attempt, Attempts, unrolled
+from entrepot.exporters.ways import FAILURES, Attempt, Attempts, let_go, unrolled
 from entrepot.ir.errors import ConversionError, InputError
 from entrepot.ir.model import Model
 from entrepot.ir.nesting import check_nesting
@@ -243,6 +243,7 @@ class _Export:
             model, varying = self._proved(groups)
         except FAILURES as error:
             self.options.tell(f"{way}: {error.message}")
+            let_go(error)
             reasons = error.reasons if isinstance(error, NoGainError) else {}
             return Attempt(way, error=error, whatever=bool(reasons) and self._failed(reasons), ends=_ends(reasons))
         limited = {axis for axis, reason in self.limited.items() if reason.why != UNCOMPUTED}

@@ -5,6 +5,7 @@ A way is tried when those before it failed, or left axes fixed that the model al
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -90,6 +91,14 @@ class Attempt:
     def bounded(self) -> frozenset[Axis]:
         """The axes that vary, but not as the source lets them."""
         return self.limited | self.tied
+
+
+def let_go(error: BaseException) -> None:
+    """Let an error that is kept hold nothing of what was made before it, a copy of all weights perhaps."""
+    chain: BaseException | None = error
+    while chain is not None:
+        traceback.clear_frames(chain.__traceback__)
+        chain = chain.__cause__ or chain.__context__
 
 
 @dataclass
