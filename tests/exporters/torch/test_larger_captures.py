@@ -15,7 +15,8 @@ class Pieces(nn.Module):
 
     def forward(self, x):
         pieces = x.shape[1] // 4
-        parts = x[:, : 4 * pieces].view(x.shape[0], pieces, 4)
+        taken = x[:, : 4 * pieces].view_as(x.new_zeros(x.shape[0], 4 * pieces))  # asks whether it is all of a row
+        parts = taken.unflatten(1, (pieces, 4))
         return F.adaptive_avg_pool1d(parts.transpose(1, 2), max(1, pieces // 2)).squeeze()
 
 
