@@ -95,8 +95,10 @@ class Attempt:
 
 def let_go(error: BaseException) -> None:
     """Let an error that is kept hold nothing of what was made before it, a copy of all weights perhaps."""
+    seen: list[BaseException] = []
     chain: BaseException | None = error
-    while chain is not None:
+    while chain is not None and not any(chain is each for each in seen):  # errors may be reasons for each other
+        seen.append(chain)
         traceback.clear_frames(chain.__traceback__)
         chain = chain.__cause__ or chain.__context__
 

@@ -29,3 +29,10 @@ def test_an_error_that_is_kept_keeps_nothing_else():
     assert seen[0]() is None
     assert str(caught.value) == "outside"
     assert caught.value.__traceback__ is not None
+
+
+def test_errors_may_be_reasons_for_each_other():
+    one, other = ValueError("one"), ValueError("other")
+    one.__cause__, other.__cause__ = other, one
+    let_go(one)
+    assert one.__cause__ is other
