@@ -13,7 +13,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 
-from entrepot.exporters.torch.rewriting.environment import expression, value_of
+from entrepot.exporters.torch.rewriting.environment import expression, samples, value_of
 from entrepot.exporters.torch.rewriting.trees import Undefined, UnlikeError
 
 _SIZES = range(5)
@@ -48,10 +48,8 @@ def _where(condition: Any) -> Iterator[dict[Any, int]]:
     symbols = sorted(condition.free_symbols, key=str)
     if len(symbols) > _MOST_SYMBOLS:
         return
-    for values in itertools.product(_SIZES, repeat=len(symbols)):
-        sizes = dict(zip(symbols, values, strict=True))
-        if value_of(condition, sizes):
-            yield sizes
+    small = (dict(zip(symbols, values, strict=True)) for values in itertools.product(_SIZES, repeat=len(symbols)))
+    yield from (sizes for sizes in itertools.chain(small, samples(symbols, {})) if value_of(condition, sizes))
 
 
 def _are_alike(pairs: Sequence[tuple[Any, Any]], sizes: Sequence[Mapping[Any, int]]) -> bool:

@@ -16,7 +16,8 @@ from entrepot.exporters.torch.translations.unknown import is_unknown
 
 def finds_stretch(items: Sequence[Any]) -> bool:
     """Whether an index has slices with such bounds, and nothing beside them but numbers and other slices."""
-    return any(map(_is_open, items)) and all(isinstance(item, int | torch.SymInt | slice | type(...)) for item in items)
+    plain = all(isinstance(item, int | torch.SymInt | slice | type(...)) for item in items)
+    return plain and any(map(_is_open, items)) and not any(isinstance(item, bool) for item in items)
 
 
 def set_stretch(tensor: torch.Tensor, items: Sequence[Any], value: Any) -> None:
@@ -36,7 +37,7 @@ def set_stretch(tensor: torch.Tensor, items: Sequence[Any], value: Any) -> None:
         value = value.to(part.dtype).reshape(value.shape[more:]) if more else value.to(part.dtype)
     for at, stretch in bounds.items():
         behind = part.dim() - at
-        places = torch.arange(part.shape[at])
+        places = torch.arange(part.shape[at], device=part.device)
         start, end = (
             _place(bound, part.shape[at], usual) for bound, usual in ((stretch.start, 0), (stretch.stop, None))
         )

@@ -86,6 +86,8 @@ def test_an_arm_is_sufficient_if_the_other_is_taken_where_there_is_nothing():
     assert sufficient_arm(sympy.Eq(4 * COUNT, 0), pairs) == 1
     assert sufficient_arm(sympy.Min(1000, COUNT) > 0, pairs) == 0
     assert sufficient_arm(COUNT > 1, pairs) is None  # one is something
+    assert sufficient_arm(sympy.Eq(COUNT % 8, 0), pairs) is None  # and so are eight
+    assert sufficient_arm(COUNT < 1000, pairs) is None
     assert sufficient_arm(COUNT + OTHER > 0, [*pairs, (rows(OTHER), rows(OTHER, 1))]) == 0
     assert sufficient_arm(sympy.And(COUNT > 0, OTHER > 0), [*pairs, (rows(OTHER), rows(OTHER, 1))]) is None
 
