@@ -110,3 +110,11 @@ def test_masks_are_put_into_pictures_of_any_size():
     sample = torch.rand(2, 5, 3), boxes, torch.rand(1, 10, 11)
     (found,) = session.run({"masks": sample[0].numpy(), "boxes": boxes.numpy(), "image": sample[2].numpy()}).values()
     torch.testing.assert_close(torch.from_numpy(found), Pasted()(*sample), rtol=1e-5, atol=1e-6)
+
+
+def test_a_result_that_is_a_tensor_for_some_values_only_is_refused():
+    def largest(x, n):
+        return x.relu(), max(n, x.shape[0])  # torch gives a number for the sample
+
+    with pytest.raises(ep.InputError, match="returns 1 tensors for the sample, and its graph 2"):
+        ep.export(Function(largest).eval(), (torch.randn(5, 3), torch.tensor(4)), progress=False)
