@@ -306,15 +306,15 @@ class _Export:
                 f"the {source.noun} returns nothing but constants", hint="return a tensor, or let an axis vary"
             )
         inputs, outputs = graph_names(source.parameters, source.call, result, options)
+        weights = set(graph.graph.initializers) if captured.weights is None else captured.weights
+        tidy(graph, weights, options.optimize, in_place=options.weights is not None)
+        WidenBfloat16()(graph)
+        require_values(graph, captured.required)
         if len(outputs) != (count := len(graph.graph.outputs)):  # ``max(n, x.shape[0])`` is either, as the values are
             raise InputError(
                 f"the {source.noun} returns {len(outputs)} tensors for the sample, and its graph {count}",
                 hint="return tensors whatever the values are, and Python's numbers never or always",
             )
-        weights = set(graph.graph.initializers) if captured.weights is None else captured.weights
-        tidy(graph, weights, options.optimize, in_place=options.weights is not None)
-        WidenBfloat16()(graph)
-        require_values(graph, captured.required)
         name_graph(graph, inputs, outputs)
         rename_symbols(graph, captured.groups)
         refine_shapes(graph)
