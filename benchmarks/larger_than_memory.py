@@ -114,11 +114,15 @@ class Peak:
         self._done.set()
         self._thread.join()
 
+    @staticmethod
+    def now() -> int:
+        """The bytes that it holds at this moment."""
+        lines = Path(f"/proc/{os.getpid()}/status").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
+
     def _watch(self) -> None:
         while True:
-            lines = Path(f"/proc/{os.getpid()}/status").read_text().splitlines()
-            held = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
-            self.bytes = max(self.bytes, held)
+            self.bytes = max(self.bytes, self.now())
             if self._done.wait(0.02):
                 return
 

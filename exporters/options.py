@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from entrepot.ir.arguments import expected
 
 if TYPE_CHECKING:
+    from entrepot.exporters.weight_store import WeightStore
     from entrepot.ir.passes.levels import Level
     from entrepot.parity.compare import Tolerance
 
@@ -117,6 +118,7 @@ class Options:
         bounded: Whether an axis of ``dynamic`` may end where the source takes another path, well beyond the sample.
         from_one: Symbols of axes that have to take size 1, or the caller can do nothing with the result.
         endless: Symbols of axes that may have no largest size, or the caller can do nothing with the result.
+        store: Where copies of weights lie that several results share; ``None`` for memory of each result's own.
     """
 
     opset: int | None = None
@@ -138,6 +140,7 @@ class Options:
     bounded: bool = False
     from_one: frozenset[str] = frozenset()
     endless: frozenset[str] = frozenset()
+    store: WeightStore | None = None
 
     @property
     def dynamic_all(self) -> bool:

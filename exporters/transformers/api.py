@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from entrepot.exporters.options import Options
 from entrepot.exporters.transformers.roles import Roles, Task
+from entrepot.exporters.weight_store import WeightStore
 from entrepot.ir.arguments import (
     IntegerLike,
     PathLike,
@@ -110,10 +111,12 @@ def export_transformer(
         capacity=room if as_choice(cache, ("dynamic", "static"), "cache") == "static" else 0,
     )
     _check_loop(wishes)
-    if path is not None:
-        check_target(path)
+    beside = None if path is None else check_target(path).parent
     options = Options(
-        opset=None if wishes.in_graph else opset, verify=as_flag(verify, "verify"), tell=reporter(progress)
+        opset=None if wishes.in_graph else opset,
+        verify=as_flag(verify, "verify"),
+        tell=reporter(progress),
+        store=WeightStore(beside),
     )
     with announcing(options.tell), collector_sparing(), heap.kept():
         if isinstance(given, torch.nn.Module):

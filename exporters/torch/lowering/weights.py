@@ -10,15 +10,19 @@ import onnx_ir
 import torch
 
 from entrepot.exporters.torch.upstream import TorchTensor, writes
+from entrepot.exporters.weight_store import WeightStore
 from entrepot.ir.derived import DerivedTensor
 from entrepot.ir.io.weights import all_tensors
 
 _SAMPLED = 64  # how many elements of a weight are looked at: a training step changes nearly all of them
 
 
-def settle_weights(model: onnx_ir.Model, *, share: bool) -> None:
-    """Copy the weights, or link them to those of the module."""
-    (_link_weights if share else _copy_weights)(model)
+def settle_weights(model: onnx_ir.Model, store: WeightStore, *, share: bool) -> None:
+    """Copy the weights into the store, or link them to those of the module."""
+    if share:
+        _link_weights(model)
+    else:
+        _copy_weights(model, store)
 
 
 def refer_to_weights(
@@ -33,14 +37,18 @@ def weight_names(module: torch.nn.Module) -> set[str]:
     return {name for name, _ in (*module.named_parameters(), *module.named_buffers())}
 
 
-def _copy_weights(model: onnx_ir.Model) -> None:
+def _copy_weights(model: onnx_ir.Model, store: WeightStore) -> None:
     """Give ``model`` weights of its own, so that nothing done to the module later changes it.
 
     Weights that are views of one storage are copied with it if that takes less than a copy of each.
     """
     live = [tensor for tensor, _ in all_tensors(model) if isinstance(tensor, TorchTensor)]
-    copies = dict(zip(map(id, live), map(_as_numpy, _cloned([tensor.raw for tensor in live])), strict=True))
-    _replace(model, lambda tensor: _owned(tensor, copies[id(tensor)] if id(tensor) in copies else _laid_out(tensor)))
+    copies = dict(zip(map(id, live), _copied([tensor.raw for tensor in live], store), strict=True))
+
+    def copied(tensor: Any) -> np.ndarray:
+        return copies[id(tensor)] if id(tensor) in copies else store.kept(tensor.numpy())
+
+    _replace(model, lambda tensor: _owned(tensor, copied(tensor)))
 
 
 def _link_weights(model: onnx_ir.Model) -> None:
@@ -103,11 +111,6 @@ def _owned(tensor: Any, array: np.ndarray) -> onnx_ir.TensorProtocol:
     return onnx_ir.Tensor(array, dtype=tensor.dtype, shape=onnx_ir.Shape(tensor.shape.numpy()), name=tensor.name)
 
 
-def _laid_out(tensor: Any) -> np.ndarray:
-    array = tensor.numpy()
-    return array if array.flags.owndata else array.copy()
-
-
 def _linked(tensor: Any) -> onnx_ir.TensorProtocol:
     parts = tensor.sources if isinstance(tensor, DerivedTensor) else (tensor,)
     return LinkedTensor(tensor, [part.raw for part in parts if isinstance(part, TorchTensor)])
@@ -117,20 +120,21 @@ def _as_numpy(tensor: torch.Tensor) -> np.ndarray:
     return TorchTensor(tensor).numpy()
 
 
-def _cloned(tensors: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
+def _copied(tensors: Iterable[torch.Tensor], store: WeightStore) -> Iterator[np.ndarray]:
     """A copy of each, in order; views that overlap share the copy of their storage."""
     plain = [tensor.detach().resolve_conj().resolve_neg() for tensor in tensors]
     needed: dict[int, int] = {}
     for tensor in plain:
         place = tensor.untyped_storage().data_ptr()
         needed[place] = needed.get(place, 0) + tensor.nbytes
-    whole: dict[int, torch.UntypedStorage] = {}
+    whole: dict[int, np.ndarray] = {}
     for tensor in plain:
-        storage = tensor.untyped_storage()
+        storage, view = tensor.untyped_storage(), _as_numpy(tensor)
         place = storage.data_ptr()
         if needed[place] <= storage.nbytes():
-            yield tensor.clone(memory_format=torch.contiguous_format)
+            yield store.kept(view)
             continue
         if place not in whole:
-            whole[place] = storage.clone()
-        yield tensor.new_empty(0).set_(whole[place], tensor.storage_offset(), tensor.shape, tensor.stride())
+            whole[place] = store.kept(tensor.new_empty(0, dtype=torch.uint8).set_(storage).numpy(force=True))
+        steps = [step * view.itemsize for step in tensor.stride()]
+        yield np.ndarray(view.shape, view.dtype, whole[place], tensor.storage_offset() * view.itemsize, steps)

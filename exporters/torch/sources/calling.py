@@ -30,6 +30,7 @@ from entrepot.exporters.torch.sources.checkpoint import Checkpoint
 from entrepot.exporters.torch.sources.function import FunctionModule
 from entrepot.exporters.torch.sources.state import found_stepper, with_state
 from entrepot.exporters.torch.upstream import is_quantised_class
+from entrepot.exporters.weight_store import WeightStore
 from entrepot.ir.errors import InputError
 
 
@@ -71,6 +72,7 @@ class TorchSource(Source):
         self._state: ModuleState | None = None
         self.stepper: Stepper | None = None
         self.checkpoint: Checkpoint | None = None
+        self.store = WeightStore()
         self.state_notes: list[str] = []
         self._followed = False
         self._random: bool | None = None
@@ -192,7 +194,7 @@ class TorchSource(Source):
         """Leave the weights in their files, copy them, or link them to those of the module."""
         if self.checkpoint is not None:
             refer_to_weights(graph, self.checkpoint.reference)
-        settle_weights(graph, share=share)
+        settle_weights(graph, self.store, share=share)
 
 
 def _fixed_note(names: Sequence[str]) -> str:

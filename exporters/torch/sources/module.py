@@ -52,6 +52,7 @@ from entrepot.exporters.torch.sources.other_ways import (
     capture_scripted,
     capture_traced,
 )
+from entrepot.exporters.weight_store import WeightStore
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError
 from entrepot.parity.report.report import Report
 
@@ -112,7 +113,7 @@ class ModuleSource(TorchSource):
         check_kernels(self.module)
         if options.share and has_packed(self.module):
             raise InputError("quantised weights cannot be shared: they are packed", hint="leave share out to copy them")
-        self._shared = options.share
+        self._shared, self.store = options.share, options.store or WeightStore()
         self.keeps, self.random, self.training = options.state, options.random or options.training, options.training
         if self.training and not self._mode:
             raise InputError("the module is in evaluation mode", hint="call train() on it, or leave training out")

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 INLINE_BYTES = 1 << 30
 """More than this does not go into a protobuf, which ends at 2 GB."""
 
-_COPIED_BYTES = 1 << 29
-"""More than this is not copied and laid out anew for a few runs: it takes longer than they gain."""
+_COPIED_BYTES = 1 << 27
+"""More than this is not copied and laid out anew for a few runs: that takes longer than they gain, and memory."""
 
 _PASSING: ContextVar[bool] = ContextVar("passing", default=False)
 
