@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import mmap
+import os
+import shutil
 import tempfile
 import weakref
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-
-from entrepot.ir.errors import StorageError
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -25,24 +28,19 @@ class WeightStore:
 
     Args:
         folder: Where large arrays lie in a file without a name, so that they take no memory of which the system cannot
-            have back what it needs; the file is gone with the last of them. ``None`` for memory.
-
-    Raises:
-        StorageError: No file can be made in the folder.
+            have back what it needs; the file is gone with the last of them. ``None`` for memory, where everything lies
+            that the folder has no room for, or that cannot be mapped there.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        self._file: IO[bytes] | None = None
+        self._file: FileIO | None = None
         self._known: dict[Any, list[weakref.ref[Array]]] = {}
 
     def kept(self, array: Array) -> Array:
         """The array as it is now, which it stays whatever becomes of the one that is given.
 
         One that owns its memory is taken over: its owner does not write to it any more.
-
-        Raises:
-            StorageError: There is no room for it in the folder.
         """
         places = np.linspace(0, max(array.size - 1, 0), _SAMPLED).astype(np.int64)[: array.size]
         alike = self._known.setdefault((array.dtype, array.shape, array.flat[places].tobytes()), [])
@@ -55,23 +53,37 @@ class WeightStore:
 
     def _stored(self, array: Array) -> Array:
         if self._folder is not None and array.nbytes >= _LEAST_IN_FILE:
-            return self._in_file(array, self._folder)
+            with contextlib.suppress(OSError):
+                return self._in_file(array, self._folder)
+            self._folder = None
         return array if array.flags.owndata and array.flags.c_contiguous else array.copy()
 
     def _in_file(self, array: Array, folder: Path) -> Array:
+        """The array in the file.
+
+        Raises:
+            OSError: The folder has no room for it, and for as much again: what lies there is still to be saved.
+        """
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - what is mapped outlives it
+            weakref.finalize(self, self._file.close)
+        start = self._file.tell()
+        if shutil.disk_usage(folder).free < start + 2 * array.nbytes:
+            raise OSError(errno.ENOSPC, "no room for the weights twice")
         try:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - what is mapped outlives it
-                weakref.finalize(self, self._file.close)
-            start = self._file.tell()
-            self._file.write(_bytes(array).data)
-            self._file.write(bytes(-array.nbytes % mmap.ALLOCATIONGRANULARITY))
-            self._file.flush()
+            _write(self._file, array)
             mapped = mmap.mmap(self._file.fileno(), array.nbytes, offset=start, access=mmap.ACCESS_READ)
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise StorageError(f"weights cannot be written there: {why}", path=folder, errno=error.errno) from error
+        except OSError:
+            self._file.truncate(start)
+            raise
         return np.frombuffer(mapped, array.dtype).reshape(array.shape)
+
+
+def _write(file: FileIO, array: Array) -> None:
+    left = _bytes(array).data
+    while left:  # the system takes 2 GiB at once
+        left = left[file.write(left) :]
+    file.seek(-file.tell() % mmap.ALLOCATIONGRANULARITY, os.SEEK_CUR)  # where the next one can be mapped
 
 
 def _bytes(array: Array) -> Array:
