@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from entrepot.exporters.dispatch import exporter_of
 from entrepot.exporters.options import Dynamic, Judging, Options, State, Strings, as_dynamic
+from entrepot.exporters.weight_store import WeightStore
 from entrepot.ir.arguments import IntegerLike, PathLike, as_choice, as_flag, as_names, as_opset, as_path
 from entrepot.ir.collector import collector_sparing
 from entrepot.ir.errors import InputError
@@ -116,6 +117,7 @@ def export(
         training=as_flag(training, "training"),
         strings=as_choice(strings, ("refuse", "cut"), "strings"),
         weights=_place(weights),
+        store=WeightStore(None if target is None else Path(target).parent),
     )
     _check_beside(target, options.weights)
     with announcing(options.tell), collector_sparing(), heap.kept():

@@ -21,20 +21,23 @@ _SAMPLED = 64
 """How many elements tell apart nearly all arrays of a shape."""
 _LEAST_IN_FILE = 1 << 20
 """Bytes of the smallest array that goes into the file: each is mapped by itself."""
+_MOST_IN_MEMORY = 1 << 27
+"""Bytes for which no file is worth its writing, whatever folder there is."""
 
 
 class WeightStore:
     """Arrays that nobody writes to; those of the same bytes are one, as long as somebody has it.
 
     Args:
-        folder: Where large arrays lie in a file without a name, so that they take no memory of which the system cannot
-            have back what it needs; the file is gone with the last of them. ``None`` for memory, where everything lies
-            that the folder has no room for, or that cannot be mapped there.
+        folder: Where the arrays of a large model lie in a file without a name, which the system can drop from memory;
+            the file is gone with the last of them. ``None`` for memory, where everything lies that the folder has no
+            room for, or that cannot be mapped there.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._file: FileIO | None = None
+        self._in_memory = 0
         self._known: dict[Any, list[weakref.ref[Array]]] = {}
 
     def kept(self, array: Array) -> Array:
@@ -52,10 +55,12 @@ class WeightStore:
         return kept
 
     def _stored(self, array: Array) -> Array:
-        if self._folder is not None and array.nbytes >= _LEAST_IN_FILE:
+        large = array.nbytes >= _LEAST_IN_FILE and self._in_memory + array.nbytes > _MOST_IN_MEMORY
+        if self._folder is not None and large:
             with contextlib.suppress(OSError):
                 return self._in_file(array, self._folder)
             self._folder = None
+        self._in_memory += array.nbytes
         return array if array.flags.owndata and array.flags.c_contiguous else array.copy()
 
     def _in_file(self, array: Array, folder: Path) -> Array:

@@ -12,11 +12,17 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from entrepot.exporters import weight_store
 from entrepot.exporters.weight_store import WeightStore
 
 LARGE = 300_000
 """Elements of float32 that take more than a mebibyte."""
 KINDS = [np.float32, np.float64, np.int8, np.bool_, np.complex64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn]
+
+
+@pytest.fixture(autouse=True)
+def however_little(monkeypatch):
+    monkeypatch.setattr(weight_store, "_MOST_IN_MEMORY", 0)
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -113,11 +119,12 @@ def test_a_file_that_cannot_be_as_long_ends_before(tmp_path):
     script = f"""
         import resource, signal
         import numpy as np
-        from entrepot.exporters.weight_store import WeightStore
+        from entrepot.exporters import weight_store
+        weight_store._MOST_IN_MEMORY = 0
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (3 << 20, 3 << 20))
         given = [np.arange({LARGE}, dtype=np.float32) + each for each in range(4)]
-        store = WeightStore({str(tmp_path)!r})
+        store = weight_store.WeightStore({str(tmp_path)!r})
         kept = [store.kept(each[:]) for each in given]
         assert all(map(np.array_equal, kept, given))
         print([each.flags.writeable for each in kept])
@@ -125,3 +132,10 @@ def test_a_file_that_cannot_be_as_long_ends_before(tmp_path):
     ran = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
     assert (ran.stdout.strip(), ran.stderr) == ("[False, False, True, True]", "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_little_is_not_worth_a_file(tmp_path, monkeypatch):
+    given = [drawn(LARGE, seed=each) for each in range(3)]
+    monkeypatch.setattr(weight_store, "_MOST_IN_MEMORY", 2 * given[0].nbytes)
+    store = WeightStore(tmp_path)
+    assert [lies_in_memory(store.kept(each[:])) for each in given] == [True, True, False]

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters import weight_store
 from entrepot.ir.io.weights import all_tensors
 
 PROVIDERS = ["cpu", "reference", "onnxruntime"]
@@ -226,3 +227,16 @@ def test_weights_may_have_the_names_that_the_graph_gives_to_its_values():
     module = Named().eval()
     model = ep.export(module, (torch.randn(3, 8),))
     assert set(module.state_dict()) <= {value.name for value in model.ir.graph.initializers.values()}
+
+
+def test_a_large_model_that_is_saved_has_its_weights_in_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(weight_store, "_MOST_IN_MEMORY", 0)
+    module, x, path = nn.Linear(512, 600), torch.randn(2, 512), tmp_path / "model.onnx"
+    model = ep.export(module, x, path)
+    weights = [tensor.numpy() for tensor, _ in all_tensors(model.ir) if tensor.size == 512 * 600]
+    assert [each.flags.writeable for each in weights] == [False]
+    before, *_ = ep.Session(model).run({"input": x.numpy()}).values()
+    module.weight.data.zero_()
+    for each in (model, ep.load(path)):
+        assert np.array_equal(ep.Session(each).run({"input": x.numpy()})["output"], before)
+    assert [each.name for each in tmp_path.iterdir()] == ["model.onnx"]

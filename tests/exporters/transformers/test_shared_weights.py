@@ -10,6 +10,7 @@ import torch
 from transformers import T5Config, T5ForConditionalGeneration
 
 import entrepot as ep
+from entrepot.exporters import weight_store
 from entrepot.runtime.generation.package import Package
 
 WORDS, WIDTH = 9_000, 32
@@ -30,11 +31,17 @@ def words(package: Package, role: str) -> list[np.ndarray[Any, Any]]:
     return [each.numpy() for each in weights if each is not None and each.size == WORDS * WIDTH]
 
 
+@pytest.fixture(autouse=True)
+def however_little(monkeypatch):
+    monkeypatch.setattr(weight_store, "_MOST_IN_MEMORY", 0)
+
+
 @pytest.mark.parametrize("saved", [False, True])
 def test_embeddings_of_both_parts_are_the_same_memory(tmp_path, saved: bool) -> None:
     _, package = made(path=tmp_path / "model" if saved else None)
     (encoder,), (decoder, *_) = words(package, "encoder"), words(package, "decoder")
     assert np.shares_memory(encoder, decoder)
+    assert encoder.flags.writeable is not saved
     assert [each.name for each in tmp_path.iterdir()] == (["model"] if saved else [])
 
 
