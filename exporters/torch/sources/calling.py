@@ -25,6 +25,7 @@ from entrepot.exporters.torch.running.chosen import ChoosingAs
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.first import FirstOfEqual
 from entrepot.exporters.torch.running.guard import ModuleState, untouched
+from entrepot.exporters.torch.running.shadowed import shadowed_left_out
 from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.exporters.torch.sources.checkpoint import Checkpoint
 from entrepot.exporters.torch.sources.function import FunctionModule
@@ -82,7 +83,8 @@ class TorchSource(Source):
     def guard(self) -> Iterator[None]:
         """Evaluation mode without gradients; afterwards weights, buffers, attributes and random state are as before."""
         has_weights = contextlib.nullcontext() if self.checkpoint is None else self.checkpoint.inside()
-        with has_weights, untouched(self.module, training=self.training) as self._state:
+        left_out = shadowed_left_out(self.module)
+        with has_weights, left_out, untouched(self.module, training=self.training) as self._state:
             self._eager = Eager(self.module, self.call.tree, self._state)
             self._take_state()
             self._follow_state()

@@ -232,3 +232,26 @@ def test_fake_quantisation_is_exported_with_the_ranges_that_it_has() -> None:
     module.apply(torch.ao.quantization.disable_observer)
     (found,) = ep.Session(model).run({model.inputs[0].name: X.numpy()}).values()
     np.testing.assert_allclose(found, module(X).detach().numpy(), atol=1e-5)
+
+
+class Shadowed(nn.Module):
+    """Lists its weights under the name of a method, of parts that it does not register, as some packages do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = [nn.Linear(4, 4), nn.Linear(4, 3)]
+        self.parameters = nn.ParameterList([weight for part in self.parts for weight in part.parameters()])
+        self.last = nn.Linear(3, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.last(self.parts[1](self.parts[0](x).relu()))
+        return result
+
+
+def test_a_list_under_the_name_of_a_method_is_in_nobodys_way() -> None:
+    module = Shadowed().eval()
+    names = [name for name, _ in module.named_modules()]
+    model = ep.export(module, X)
+    assert model.report.ok
+    assert [spec.shape for spec in model.inputs] == [("batch", 4)]
+    assert [name for name, _ in module.named_modules()] == names
