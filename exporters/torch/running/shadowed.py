@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -27,5 +28,5 @@ def shadowed_left_out(module: torch.nn.Module) -> Iterator[None]:
 
 
 def _shadowed(part: torch.nn.Module) -> list[str]:
-    children = part._modules  # noqa: SLF001
+    children: Any = part._modules  # noqa: SLF001 - those of a ScriptModule are no dict
     return [name for name in children if hasattr(torch.nn.Module, name)] if isinstance(children, dict) else []

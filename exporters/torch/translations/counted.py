@@ -1,4 +1,4 @@
-"""Windows, frequencies and classes as many as a size says; torch (2.13) takes those numbers as constants."""
+"""Windows, frequencies and classes as many as a size or data say; torch (2.13) takes those numbers as constants."""
 
 from __future__ import annotations
 
@@ -60,8 +60,13 @@ def _turns(count: Any, periodic: bool, dtype: torch.dtype | None) -> torch.Tenso
 
 
 def one_hot(tensor: torch.Tensor, num_classes: Any = -1) -> torch.Tensor:
-    """A class as a row with a one at its place."""
-    return (tensor.unsqueeze(-1) == torch.arange(num_classes)).to(torch.int64)
+    """A class as a row with a one at its place; the largest number may say how many there are."""
+    if isinstance(num_classes, int) and num_classes != -1:
+        return F.one_hot(tensor, num_classes)
+    wanted: Any = tensor.max() + 1 if isinstance(num_classes, int) else num_classes
+    count = wanted.item() if isinstance(wanted, torch.Tensor) else wanted
+    torch._check(count >= 0)  # noqa: SLF001 - nothing else says of a number of data that it is a size
+    return (tensor.unsqueeze(-1) == torch.arange(count)).to(torch.int64)
 
 
 def bincount(input: torch.Tensor, weights: torch.Tensor | None = None, minlength: Any = 0) -> torch.Tensor:
@@ -78,7 +83,7 @@ REPLACEMENTS: dict[Any, Any] = {
     torch.blackman_window: _cosines(0.42, -0.5, 0.08),
     torch.bartlett_window: bartlett_window,
     torch.kaiser_window: kaiser_window,
-    F.one_hot: _general(F.one_hot, one_hot),
+    F.one_hot: one_hot,
     torch.bincount: _general(torch.bincount, bincount),
     torch.Tensor.bincount: _general(torch.bincount, bincount),
 }

@@ -60,3 +60,31 @@ def test_the_file_follows_the_size(function):
         for found, expected in zip(session.run(None, {"x": x.numpy()}), Function(function)(x), strict=True):
             assert found.dtype == expected.numpy().dtype
             assert np.allclose(found, expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def of_the_largest(n, x):
+    return F.one_hot(x.argmax(-1)).float().sum(0), F.one_hot(torch.arange(4)) + n
+
+
+def as_many_as_occur(n, x):
+    index = x.argmax(-1)
+    return F.one_hot(index, index.max() + 1), F.one_hot(index, num_classes=index.amax() + 2)
+
+
+def without_those_beyond(n, x):
+    """How mixtures of experts drop what is over the capacity of one: ``one_hot`` refuses it."""
+    index, most = x.argmax(-1), max(3, n // 2)
+    places = F.one_hot(index, max(index.max() + 1, most))[..., :most].float()
+    return (torch.einsum("be,bd->ed", places, x),)
+
+
+@pytest.mark.parametrize("function", [of_the_largest, as_many_as_occur, without_those_beyond])
+def test_data_say_how_many_classes_there_are(function):
+    generator = torch.Generator().manual_seed(0)
+    model = ep.export(Function(function).eval(), torch.randn(2, 10, generator=generator))
+    session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
+    assert not any("torch.jit" in note for note in model.notes)
+    for length in (7, 8, 13, 3):
+        x = torch.randn(3, length, generator=generator)
+        for found, expected in zip(session.run(None, {"x": x.numpy()}), Function(function)(x), strict=True):
+            assert np.allclose(found, expected.numpy(), rtol=1e-5, atol=1e-6)
