@@ -52,7 +52,7 @@ def related_groups(prober: Prober, groups: list[Group]) -> list[Group]:
     before, enlarged = {axis for group in groups for axis in group.axes}, prober.base
     ones = {axis for axis in prober.open_axes if prober.size(axis) == 1}
     varying = before - ones  # a size of 1 meets any other
-    for guesses in (_suggested_or_stepped, _multiples, _beyond):
+    for guesses in (_suggested_or_stepped, _multiples, _beyond, _alike_by_chance):
         prober.start_from(prober.sample)
         prober.relations = guesses(prober, groups, varying)
         if prober.relations and _without_ones(prober):  # a size of 1 often means another path
@@ -118,6 +118,24 @@ def _beyond(prober: Prober, groups: Sequence[Group], varying: AbstractSet[Axis])
     growing = [group for group in groups if len(group.axes) == 1 and not shrinks(prober, group)]
     stuck = [axis for axis in prober.candidates() if axis not in varying]
     return beyond_relations(prober, stuck, [axis for group in growing for axis in group.axes])
+
+
+def _alike_by_chance(prober: Prober, groups: Sequence[Group], varying: AbstractSet[Axis]) -> list[Relation]:
+    """What follows from several axes, if it has the size of one of them in the sample by chance.
+
+    Patches of 4 by 4 in 16 rows: there are as many as columns, and these vary together as long as the rows stay.
+    """
+    tied = [group for group in groups if group.formula is None and len({axis for _, axis in group.axes}) > 1]
+    stuck = {axis for axis in prober.candidates() if axis not in varying}
+    if not tied or not stuck:
+        return []
+    open_axes = frozenset(prober.open_axes) & frozenset[Axis]().union(*(group.axes for group in tied))
+    said = prober.said(prober.base, [group.axes for group in groups if group not in tied]) or ()
+    return [
+        replace(relation, axes=relation.axes & open_axes)
+        for relation in said
+        if relation.axes & open_axes and len(relation.drivers) > 1 and stuck.intersection(relation.drivers)
+    ]
 
 
 def tied_groups(prober: Prober, groups: Sequence[Group]) -> list[Group] | None:

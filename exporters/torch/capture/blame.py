@@ -36,6 +36,7 @@ from entrepot.exporters.torch.rewriting.substitution import substitutions_solved
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.torch.running.spotting import user_line
+from entrepot.exporters.torch.scripts.parts import scripts_opened
 from entrepot.exporters.torch.translations.packing import padded_recurrences
 from entrepot.exporters.torch.upstream import (
     SizeNotes,
@@ -194,7 +195,7 @@ def _exported(
         *upstream,
     )
     forget_stores()
-    with quiet(), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
+    with quiet(), scripts_opened(flat), settled_weights(flat), quantised(flat), contextlib.ExitStack() as stack:
         for flag in (
             *flags,
             sparse_laid_open(flat),

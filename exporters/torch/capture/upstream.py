@@ -1,4 +1,4 @@
-"""What captures take from torch's private side for transforms and questions; ``torch/upstream.py`` has the rest."""
+"""What captures take from torch's private side: transforms, questions, scripts; ``torch/upstream.py`` has the rest."""
 
 from __future__ import annotations
 
@@ -12,8 +12,17 @@ from torch._C import DispatchKey
 from torch._subclasses.fake_tensor import FakeTensorConverter
 from torch._subclasses.fake_tensor import in_kernel_invocation_manager as as_for_kernels
 from torch.fx.experimental import symbolic_shapes as size_questions
+from torch.jit._trace import TopLevelTracedModule, TracedModule
 
-__all__ = ["FakeTensorConverter", "UnseenByModes", "as_for_kernels", "factors_stay_numbers", "size_questions"]
+__all__ = [
+    "FakeTensorConverter",
+    "UnseenByModes",
+    "as_for_kernels",
+    "factors_stay_numbers",
+    "scripted_class",
+    "scripted_values",
+    "size_questions",
+]
 
 _TRANSFORMED = DispatchKey.FuncTorchDynamicLayerFrontMode
 """Where a call is before any transform of ``torch.func`` has seen it."""
@@ -41,6 +50,23 @@ def factors_stay_numbers() -> Iterator[None]:
         for operator, _ in added:
             del operator.py_kernels[_TRANSFORMED]
             operator._dispatch_cache.clear()  # noqa: SLF001 - as py_impl does
+
+
+def scripted_class(script: torch.jit.ScriptModule) -> type[torch.nn.Module] | None:
+    """The class of the module that was scripted; ``None`` where it was traced, or read from a file."""
+    if isinstance(script, TracedModule | TopLevelTracedModule):
+        return None
+    made = vars(script).get("_concrete_type")
+    kind = None if made is None else made.py_class
+    return kind if isinstance(kind, type) and issubclass(kind, torch.nn.Module) else None
+
+
+def scripted_values(script: torch.jit.ScriptModule) -> Iterator[tuple[str, Any]]:
+    """What a module that was scripted holds besides tensors and parts: numbers, lists, constants, functions."""
+    made: Any = vars(script)["_concrete_type"]
+    for name in (*made.get_attributes(), *made.get_constants()):
+        if name not in ("training", "_is_full_backward_hook"):
+            yield name, getattr(script, name)
 
 
 def _kernel(operator: Any, by_number: Any) -> Any:

@@ -11,6 +11,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.torch.rewriting.apart import pattern
+from entrepot.exporters.torch.rewriting.beginnings import settle_beginnings
 from entrepot.exporters.torch.rewriting.emptiness import FormError, sufficient_arm
 from entrepot.exporters.torch.rewriting.endless import MOST_SIZES_WITHIN_ITSELF, MOST_WITHIN_ITSELF, within
 from entrepot.exporters.torch.rewriting.environment import (
@@ -68,6 +69,7 @@ def branch(test: Any, arms: Sequence[Callable[[], Any]], state: State, line: int
         UnlikeError: The arms leave different things behind.
     """
     place = state.place(line)
+    settle_beginnings(state)
     most = MOST_SIZES_WITHIN_ITSELF if _is_about_sizes(test) else MOST_WITHIN_ITSELF
     with within(place, most):
         try:

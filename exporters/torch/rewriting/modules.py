@@ -9,6 +9,8 @@ import torch
 
 from entrepot.exporters.torch.rewriting.functions import as_rewritten, rewritten
 from entrepot.exporters.torch.rewriting.linking import Linking
+from entrepot.exporters.torch.scripts.parts import opened
+from entrepot.exporters.torch.scripts.reader import Reader
 
 
 def rewritten_copy(module: torch.nn.Module) -> torch.nn.Module | None:
@@ -26,9 +28,9 @@ def rewritten_copy(module: torch.nn.Module) -> torch.nn.Module | None:
 
 
 def _copied(module: torch.nn.Module, copies: dict[int, torch.nn.Module]) -> torch.nn.Module:
-    """A copy of the tree of modules; a part that occurs twice is copied once, and one that is compiled stays itself."""
+    """A copy of the tree of modules; a part that occurs twice is copied once, and one that is scripted is opened."""
     if isinstance(module, torch.jit.ScriptModule):
-        return module
+        return copies.setdefault(id(module), opened(module))
     if id(module) not in copies:
         new = copies[id(module)] = object.__new__(type(module))
         new.__dict__ = {key: value.copy() if key in _OWN else value for key, value in vars(module).items()}
@@ -41,7 +43,7 @@ _OWN = frozenset({"_parameters", "_buffers", "_modules", "_non_persistent_buffer
 
 
 def _forward(part: torch.nn.Module) -> Any:
-    if isinstance(part, torch.jit.ScriptModule):
+    if isinstance(part, Reader):  # which runs a graph, and nothing that a user wrote
         return None
     own = part.__dict__.get("forward")
     if callable(own):

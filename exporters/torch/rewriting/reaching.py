@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -40,7 +41,10 @@ SIZES = Sizes()
 
 
 def reach(
-    run: Callable[[Sequence[torch.Tensor]], object], tensors: Sequence[torch.Tensor], places: Iterable[str]
+    run: Callable[[Sequence[torch.Tensor]], object],
+    tensors: Sequence[torch.Tensor],
+    places: Iterable[str],
+    is_firm: Callable[[Sequence[torch.Tensor]], object] = lambda _: True,
 ) -> tuple[list[list[torch.Tensor]], list[str]]:
     """Inputs among simple ones that take branches which the sample does not, and the branches that none takes.
 
@@ -48,17 +52,22 @@ def reach(
         run: Calls the rewritten module; false for inputs that it refuses.
         tensors: The sample.
         places: Where there are branches on values.
+        is_firm: Whether the module takes an input also if it chooses the first of equal elements, as a graph does.
     """
     wanted = {(place, way) for place in places for way in (True, False)}
     TAKEN.clear()
     run(tensors)
     found = []
-    for other in variants(tensors):
+    for other in itertools.chain(variants(tensors), _shuffled(tensors)):
         before = TAKEN & wanted
         if before == wanted:
             break
         if run(other) and TAKEN & wanted != before:
-            found.append(other)
+            if is_firm(other):
+                found.append(other)
+            else:  # of zeros, which are the largest is anybody's guess
+                TAKEN.clear()
+                TAKEN.update(before)
     words = {True: "holds", False: "does not hold"}
     return found, [f"{place} where its condition {words[way]}" for place, way in sorted(wanted - TAKEN)]
 
@@ -86,6 +95,17 @@ def variants(tensors: Sequence[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
     for number in (torch.amin, torch.amax):
         yield [torch.full_like(each, int(number(each))) if _whole(each) else each for each in tensors]
     yield [each.flip(list(range(each.dim()))) if _whole(each) else each for each in tensors]
+
+
+def _shuffled(tensors: Sequence[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
+    """The same numbers at other places: which are the largest, or what is periodic in them, decides as well."""
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(3):
+        orders = [torch.randperm(each.numel(), generator=generator) for each in tensors]
+        yield [
+            each.reshape(-1)[order].reshape(each.shape) if each.is_floating_point() else each
+            for each, order in zip(tensors, orders, strict=True)
+        ]
 
 
 def _summed(tensor: torch.Tensor) -> torch.Tensor:

@@ -36,7 +36,7 @@ from entrepot.exporters.torch.rewriting.masked import beside_mask
 from entrepot.exporters.torch.rewriting.one_tensor import in_index
 from entrepot.exporters.torch.rewriting.part import State, inside
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
-from entrepot.exporters.torch.rewriting.sequences import Span, Unfinished
+from entrepot.exporters.torch.rewriting.sequences import Chained, Span, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.substitution import substitute
 from entrepot.exporters.torch.rewriting.texts import text
@@ -196,6 +196,10 @@ def each(items: Iterable[Any], body: Callable[[Any], Any], left: Any, variables:
     if isinstance(items, torch.Tensor):
         items = callee(torch.unbind)(items)
     items = whole(items)
+    if isinstance(items, Chained) and left is None:  # which piece an item is in varies, so each is gone through
+        for piece in items.pieces:
+            each(piece, body, left, variables, line)
+        return
     if isinstance(items, Unfinished) and not isinstance(items.length, int):
         _over(items, body, left, variables, line)
         return

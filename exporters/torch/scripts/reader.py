@@ -28,7 +28,8 @@ class _Held(torch.nn.Module):
         super().__init__()
         self.script = (script,)  # in a tuple, so that it is no child of this module
         for name, value in script.named_parameters(recurse=False):
-            self.register_parameter(name, value)
+            known = value is None or isinstance(value, torch.nn.Parameter)  # of a file, they are plain tensors
+            self.register_parameter(name, value if known else torch.nn.Parameter(value, value.requires_grad))
         for name, value in script.named_buffers(recurse=False):
             self.register_buffer(name, value)
         for name, child in script.named_children():

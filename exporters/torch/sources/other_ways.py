@@ -180,8 +180,12 @@ def _reached(source: ModuleSource, module: torch.nn.Module) -> tuple[list[list[t
             return False
         return True
 
+    def is_firm(tensors: Sequence[torch.Tensor]) -> bool:
+        with source.first_of_equal():
+            return run(tensors)
+
     places = {flow.line for flow in FLOWS.values() if len(flow.bodies) == 2 and flow.bodies[0].condition is None}
-    more, never = reach(run, source.call.tensors, places) if places else ([], [])
+    more, never = reach(run, source.call.tensors, places, is_firm) if places else ([], [])
     notes = [f"no input was found that takes the branch at {listed(never)}"] if never else []
     for kind, meaning in _LEFT_OUT.items():
         places_of = [place for place, left in LEFT_OUT.items() if left == kind]

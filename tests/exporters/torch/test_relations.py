@@ -303,3 +303,31 @@ def test_a_multiple_of_a_height_is_its_product_with_the_width():
     tokens, picture = torch.randn(3, 35, 4), torch.randn(3, 1, 7, 5)
     (found,) = ep.Session(model).run({"tokens": tokens.numpy(), "picture": picture.numpy()}).values()
     torch.testing.assert_close(torch.from_numpy(found), OfGrid()(tokens, picture))
+
+
+class Masked(nn.Module):
+    """Patches of a picture, and a number for each."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Conv2d(3, 4, 4, 4)
+
+    def forward(self, picture, noise):
+        patches = self.embed(picture).flatten(2).transpose(1, 2)
+        height, width = picture.shape[2] // 4, picture.shape[3] // 4
+        pieces = picture.reshape(-1, 3, height, 4, width, 4).mean((1, 3, 5)).flatten(1)
+        return patches * (noise + pieces)[..., None]
+
+
+@pytest.mark.parametrize("size", [(16, 16), (16, 12), (20, 16)])
+def test_as_many_patches_as_columns_are_a_coincidence(size):
+    def call(batch, height, width):
+        return random(batch, 3, height, width), random(batch, (height // 4) * (width // 4))
+
+    module = Masked().eval()
+    model = ep.export(module, call(2, *size), progress=False)
+    assert model.inputs[0].shape == ("batch", 3, "height", "width")
+    assert model.inputs[1].shape == ("batch", "(height//4)*(width//4)")
+    picture, noise = call(3, 8, 28)
+    (found,) = ep.Session(model).run({"picture": picture.numpy(), "noise": noise.numpy()}).values()
+    torch.testing.assert_close(torch.from_numpy(found), module(picture, noise), rtol=1e-4, atol=1e-5)

@@ -52,6 +52,8 @@ OWN = (
     "numpy_functions",
     "OperatorBase",
     "DispatchKey",
+    "TopLevelTracedModule",
+    "TracedModule",
 )
 """What each upstream.py uses itself, behind functions of its own."""
 
