@@ -178,7 +178,7 @@ class _Held(TorchFunctionMode):
         """Whether the elements of a tensor are known: also of one that a module has beside its buffers."""
         if id(tensor) in self._known:
             return True
-        if type(tensor) is not torch.Tensor or tensor.numel() > _MOST:
+        if type(tensor) is not torch.Tensor or not _is_small(tensor):
             return False
         return _memory(tensor) not in {None, *self._changed}
 
@@ -223,4 +223,5 @@ def _is_told(data: Any) -> bool:
 
 
 def _is_small(tensor: torch.Tensor) -> bool:
+    """Whether elements are few; of a size that varies it is not asked, which would bind the capture to the answer."""
     return all(isinstance(size, int) for size in tensor.shape) and tensor.numel() <= _MOST

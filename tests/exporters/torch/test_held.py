@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 from torch._subclasses.fake_tensor import DataDependentOutputException
 
 import entrepot as ep
@@ -170,3 +171,30 @@ class Stepping(Beside):
 def test_what_is_written_into_a_tensor_beside_the_buffers_is_not_known():
     with pytest.raises(ep.EntrepotError):
         ep.export(Stepping().eval(), torch.randn(2, 1, 9), progress=False)
+
+
+class Masked(nn.Module):
+    """A mask of a function of one place, as transformers makes it."""
+
+    def forward(self, x, keep):
+        def allowed(row, query, key):
+            return (query >= key) & keep[row, key]
+
+        places = torch.vmap(torch.vmap(torch.vmap(allowed, (None, None, 0)), (None, 0, None)), (0, None, None))
+        rows, columns = (torch.arange(size) for size in x.shape)
+        with TransformGetItemToIndex():
+            mask = places(rows, columns, columns)
+        return (mask * x[:, None]).sum(-1)
+
+
+def test_whether_elements_are_few_is_not_asked_of_sizes_that_vary(monkeypatch):
+    """Asked, two rows of 40 were captured for no more than 4,096 elements, and then once more."""
+    captures, plain = [], torch.export.export
+    monkeypatch.setattr(torch.export, "export", lambda *args, **how: captures.append(args) or plain(*args, **how))
+    module = Masked().eval()
+    model = ep.export(module, (torch.randn(2, 40), torch.rand(2, 40) > 0.5))
+    assert len(captures) == 1
+    for shape in ((3, 5), (60, 100), (1, 1)):
+        x, keep = torch.randn(shape), torch.rand(shape) > 0.5
+        found = ep.Session(model).run({"x": x.numpy(), "keep": keep.numpy()})["output"]
+        np.testing.assert_allclose(found, module(x, keep).numpy(), rtol=1e-5, atol=1e-4)
