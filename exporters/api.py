@@ -84,8 +84,7 @@ def export(
             follows them, with their results as inputs, which ``notes`` name; for TensorFlow, Keras and scikit-learn.
         weights: For a torch module on the meta device: the safetensors file, or the folder of them, that has its
             weights. They stay there: the model refers to them, and is saved into that folder.
-        progress: ``True``, ``False``, or a function that is given each line; by default, long work is reported on a
-            terminal.
+        progress: ``True``, ``False``, or a function given each line; by default, long work is reported on a terminal.
 
     Returns:
         The model; its ``report`` holds the verification, which is not ``ok`` where nobody independent could run the
