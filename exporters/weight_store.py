@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import mmap
-import os
 import shutil
 import tempfile
 import weakref
@@ -20,7 +19,9 @@ Array: TypeAlias = np.ndarray[Any, Any]
 _SAMPLED = 64
 """How many elements tell apart nearly all arrays of a shape."""
 _LEAST_IN_FILE = 1 << 20
-"""Bytes of the smallest array that goes into the file: each is mapped by itself."""
+"""Bytes of the smallest array that goes into the file, where each begins a page."""
+_STRETCH = 1 << 28
+"""Bytes of the file that are mapped at once: each mapping has a file descriptor of its own."""
 _MOST_IN_MEMORY = 1 << 27
 """Bytes for which no file is worth its writing, whatever folder there is."""
 
@@ -37,7 +38,8 @@ class WeightStore:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._file: FileIO | None = None
-        self._in_memory = 0
+        self._mapped = memoryview(b"")
+        self._first, self._end, self._in_memory = 0, 0, 0
         self._known: dict[Any, list[weakref.ref[Array]]] = {}
 
     def kept(self, array: Array) -> Array:
@@ -72,23 +74,29 @@ class WeightStore:
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - what is mapped outlives it
             weakref.finalize(self, self._file.close)
-        start = self._file.tell()
-        if shutil.disk_usage(folder).free < start + 2 * array.nbytes:
+        if shutil.disk_usage(folder).free < self._end + 2 * array.nbytes:
             raise OSError(errno.ENOSPC, "no room for the weights twice")
         try:
-            _write(self._file, array)
-            mapped = mmap.mmap(self._file.fileno(), array.nbytes, offset=start, access=mmap.ACCESS_READ)
+            content = self._written(self._file, array)
         except OSError:
-            self._file.truncate(start)
+            self._file.truncate(self._end)
             raise
-        return np.frombuffer(mapped, array.dtype).reshape(array.shape)
+        return np.frombuffer(content, array.dtype).reshape(array.shape)
 
-
-def _write(file: FileIO, array: Array) -> None:
-    left = _bytes(array).data
-    while left:  # the system takes 2 GiB at once
-        left = left[file.write(left) :]
-    file.seek(-file.tell() % mmap.ALLOCATIONGRANULARITY, os.SEEK_CUR)  # where the next one can be mapped
+    def _written(self, file: FileIO, array: Array) -> memoryview:
+        """The bytes of an array, mapped, after they were written where the last one ends."""
+        if self._end + array.nbytes > self._first + len(self._mapped):
+            size = max(_STRETCH, array.nbytes)
+            file.truncate(self._end + size)
+            self._mapped = memoryview(mmap.mmap(file.fileno(), size, offset=self._end, access=mmap.ACCESS_READ))
+            self._first = self._end
+        file.seek(self._end)
+        left = _bytes(array).data
+        while left:  # the system takes 2 GiB at once
+            left = left[file.write(left) :]
+        start = self._end - self._first
+        self._end += array.nbytes + -array.nbytes % mmap.ALLOCATIONGRANULARITY
+        return self._mapped[start : start + array.nbytes]
 
 
 def _bytes(array: Array) -> Array:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import weakref
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -120,7 +121,7 @@ def test_a_file_that_cannot_be_as_long_ends_before(tmp_path):
         import resource, signal
         import numpy as np
         from entrepot.exporters import weight_store
-        weight_store._MOST_IN_MEMORY = 0
+        weight_store._MOST_IN_MEMORY, weight_store._STRETCH = 0, 1 << 20
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (3 << 20, 3 << 20))
         given = [np.arange({LARGE}, dtype=np.float32) + each for each in range(4)]
@@ -139,3 +140,14 @@ def test_little_is_not_worth_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr(weight_store, "_MOST_IN_MEMORY", 2 * given[0].nbytes)
     store = WeightStore(tmp_path)
     assert [lies_in_memory(store.kept(each[:])) for each in given] == [True, True, False]
+
+
+def test_files_are_opened_for_stretches_and_not_for_arrays(tmp_path, monkeypatch):
+    monkeypatch.setattr(weight_store, "_STRETCH", 5 << 20)
+    given = [drawn(LARGE, seed=each) for each in range(12)] + [drawn(6, LARGE)]
+    store = WeightStore(tmp_path)
+    gc.collect()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    kept = [store.kept(each[:]) for each in given]
+    assert len(list(Path("/proc/self/fd").iterdir())) - before == 1 + 3 + 1  # the file; four arrays each; a large one
+    assert all(map(np.array_equal, kept, given))
