@@ -27,11 +27,12 @@ def _topk(x: torch.Tensor, k: int, dim: int = -1, largest: bool = True, sorted: 
     return values.narrow(dim, 0, k), indices.narrow(dim, 0, k)
 
 
-def _sort(x: torch.Tensor, dim: int = -1, descending: bool = False) -> tuple[Any, ...]:
+def _sort(x: torch.Tensor, dim: int = -1, descending: bool = False, **_: bool | None) -> tuple[Any, ...]:
+    """A sort that is stable, even if it is said that it need not be."""
     return torch.sort(x, dim=dim, descending=descending, stable=True)
 
 
-def _argsort(x: torch.Tensor, dim: int = -1, descending: bool = False) -> torch.Tensor:
+def _argsort(x: torch.Tensor, dim: int = -1, descending: bool = False, **_: bool | None) -> torch.Tensor:
     return torch.argsort(x, dim=dim, descending=descending, stable=True)
 
 
@@ -40,4 +41,6 @@ _STABLE: dict[Any, Callable[..., Any]] = {
     _aten.topk.default: _topk,
     _aten.sort.default: _sort,
     _aten.argsort.default: _argsort,
+    _aten.sort.stable: _sort,
+    _aten.argsort.stable: _argsort,
 }

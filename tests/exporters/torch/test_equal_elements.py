@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters.torch.running.first import FirstOfEqual
 
 
 class Kept(nn.Module):
@@ -34,3 +35,14 @@ def test_what_asks_for_the_first_of_equal_elements_is_proved():
     model = ep.export(Kept(stable=True).eval(), torch.randn(4, 60), progress=False)
     assert model.report is not None
     assert model.report.ok
+
+
+@pytest.mark.parametrize("how", [{}, {"stable": False}, {"descending": True}, {"stable": False, "descending": True}])
+def test_sorts_that_need_not_be_stable_take_the_first_of_equal_elements_when_asked(how):
+    x = torch.arange(4096).reshape(2, -1) % 3
+    with FirstOfEqual():
+        places = torch.sort(x, dim=-1, **how).indices
+        also = torch.argsort(x, dim=-1, **how)
+    expected = torch.sort(x, dim=-1, **{**how, "stable": True}).indices
+    assert torch.equal(places, expected)
+    assert torch.equal(also, expected)
