@@ -22,6 +22,7 @@ __all__ = [
     "scripted_class",
     "scripted_values",
     "size_questions",
+    "transforms_ended",
 ]
 
 _TRANSFORMED = DispatchKey.FuncTorchDynamicLayerFrontMode
@@ -50,6 +51,21 @@ def factors_stay_numbers() -> Iterator[None]:
         for operator, _ in added:
             del operator.py_kernels[_TRANSFORMED]
             operator._dispatch_cache.clear()  # noqa: SLF001 - as py_impl does
+
+
+@contextlib.contextmanager
+def transforms_ended() -> Iterator[None]:
+    """After it, no more transforms of ``torch.func`` are under way than before.
+
+    A capture notes that ``vmap`` ends as one more node of its graph (2.13), and does not end it where somebody ends the
+    capture there: whatever the user computes from then on would be taken for a part of that ``vmap``.
+    """
+    depth = torch._C._functorch.get_dynamic_layer_stack_depth()  # noqa: SLF001 - torch's own way for its compiler
+    try:
+        yield
+    finally:
+        if torch._C._functorch.get_dynamic_layer_stack_depth() > depth:  # noqa: SLF001
+            torch._C._functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)  # noqa: SLF001
 
 
 def scripted_class(script: torch.jit.ScriptModule) -> type[torch.nn.Module] | None:
