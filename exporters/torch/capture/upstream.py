@@ -19,6 +19,7 @@ __all__ = [
     "UnseenByModes",
     "as_for_kernels",
     "factors_stay_numbers",
+    "list_operators",
     "scripted_class",
     "scripted_values",
     "size_questions",
@@ -66,6 +67,14 @@ def transforms_ended() -> Iterator[None]:
     finally:
         if torch._C._functorch.get_dynamic_layer_stack_depth() > depth:  # noqa: SLF001
             torch._C._functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)  # noqa: SLF001
+
+
+def list_operators() -> dict[str, Any]:
+    """``torch._foreach_mul`` and its like, by what they do to each tensor of a list."""
+    return {name.removeprefix(_LISTS): vars(torch)[name] for name in vars(torch) if name.startswith(_LISTS)}
+
+
+_LISTS = "_foreach_"
 
 
 def scripted_class(script: torch.jit.ScriptModule) -> type[torch.nn.Module] | None:
