@@ -25,7 +25,7 @@ from entrepot.exporters.torch.capture.settled import settled_weights
 from entrepot.exporters.torch.capture.sparing import sparing
 from entrepot.exporters.torch.capture.sparse_weights import sparse_laid_open
 from entrepot.exporters.torch.capture.uncompiled import uncompiled
-from entrepot.exporters.torch.capture.upstream import factors_stay_numbers
+from entrepot.exporters.torch.capture.upstream import factors_stay_numbers, transforms_ended
 from entrepot.exporters.torch.capture.watching import Watch
 from entrepot.exporters.torch.lowering.custom import foreign_operator
 from entrepot.exporters.torch.messages import is_about_sizes, is_about_transforms, is_about_values
@@ -181,6 +181,7 @@ def _exported(
         spec[index][axis] = dim
     upstream = masks_as_they_are(), unchecked_distributions(), unsolved_divisions()
     flags = (
+        transforms_ended(),
         numpy_of_sizes(),
         decided_flags(),
         flexible_attention(),

@@ -157,4 +157,11 @@ def _as_ours(value: Any) -> Any:
 def _as_tensor(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(_as_tensor, value))
+    if isinstance(value, slice):
+        return slice(*map(_as_bound, (value.start, value.stop, value.step)))
     return value.tensor if isinstance(value, _Array) else value
+
+
+def _as_bound(value: Any) -> Any:
+    """A bound of a slice, which torch takes as a number of Python only."""
+    return value.tensor.item() if isinstance(value, _Array) else value

@@ -19,9 +19,11 @@ __all__ = [
     "UnseenByModes",
     "as_for_kernels",
     "factors_stay_numbers",
+    "list_operators",
     "scripted_class",
     "scripted_values",
     "size_questions",
+    "transforms_ended",
 ]
 
 _TRANSFORMED = DispatchKey.FuncTorchDynamicLayerFrontMode
@@ -50,6 +52,29 @@ def factors_stay_numbers() -> Iterator[None]:
         for operator, _ in added:
             del operator.py_kernels[_TRANSFORMED]
             operator._dispatch_cache.clear()  # noqa: SLF001 - as py_impl does
+
+
+@contextlib.contextmanager
+def transforms_ended() -> Iterator[None]:
+    """After it, no more transforms of ``torch.func`` are under way than before.
+
+    A capture notes that ``vmap`` ends as one more node of its graph (2.13), and does not end it where somebody ends the
+    capture there: whatever the user computes from then on would be taken for a part of that ``vmap``.
+    """
+    depth = torch._C._functorch.get_dynamic_layer_stack_depth()  # noqa: SLF001 - torch's own way for its compiler
+    try:
+        yield
+    finally:
+        if torch._C._functorch.get_dynamic_layer_stack_depth() > depth:  # noqa: SLF001
+            torch._C._functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)  # noqa: SLF001
+
+
+def list_operators() -> dict[str, Any]:
+    """``torch._foreach_mul`` and its like, by what they do to each tensor of a list."""
+    return {name.removeprefix(_LISTS): vars(torch)[name] for name in vars(torch) if name.startswith(_LISTS)}
+
+
+_LISTS = "_foreach_"
 
 
 def scripted_class(script: torch.jit.ScriptModule) -> type[torch.nn.Module] | None:

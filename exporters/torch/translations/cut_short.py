@@ -31,13 +31,22 @@ def _on_laid_out(plain: Callable[..., Any], *args: Any, **how: Any) -> Any:
 
 
 def _is_in_doubt(value: Any) -> bool:
-    if not isinstance(value, torch.Tensor) or value.dim() < 2 or not any(map(_is_computed, value.shape)):
+    if not isinstance(value, torch.Tensor) or value.dim() < 2:
+        return False
+    if not any(map(_is_computed, value.shape)) and not any(map(_is_of_computed, value.stride())):
         return False
     return not is_surely_contiguous(value) and not _is_surely_apart(value)
 
 
 def _is_computed(size: Any) -> bool:
     return isinstance(size, torch.SymInt) and not expression(size).is_Symbol
+
+
+def _is_of_computed(stride: Any) -> bool:
+    """Whether it is no product of sizes of inputs: the first ``n`` of what was padded are as far apart as all of it."""
+    return isinstance(stride, torch.SymInt) and not all(
+        factor.is_Symbol or factor.is_Number for factor in expression(stride).as_ordered_factors()
+    )
 
 
 def _is_surely_apart(tensor: torch.Tensor) -> bool:

@@ -142,3 +142,25 @@ def test_a_loop_still_runs_after_its_operators_were_watched():
         module(X)
     assert [operator for operator, _ in watched.found] == ["aten::flip"] * 2
     module(X)
+
+
+class LossesOfEach(torch.nn.Module):
+    """Gradients for each row of a batch, which a capture begins more than once."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3))
+
+    def loss(self, weights, row, label):
+        scores = torch.func.functional_call(self.net, weights, (row.unsqueeze(0),))
+        return torch.nn.functional.cross_entropy(scores, label.unsqueeze(0))
+
+    def forward(self, x, y):
+        each = torch.func.vmap(torch.func.grad_and_value(self.loss), in_dims=(None, 0, 0))
+        gradients, losses = each(dict(self.net.named_parameters()), x, y)
+        return losses, torch.stack([gradient.flatten(1).norm(dim=1) for gradient in gradients.values()])
+
+
+def test_no_vmap_is_left_after_a_capture_that_ended_in_it():
+    assert ep.export(LossesOfEach(), (torch.randn(3, 4), torch.randint(0, 3, (3,)))).report.ok
+    torch.randn(2)  # "vmap: called random operation while in randomness error mode"

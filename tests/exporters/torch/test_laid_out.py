@@ -4,6 +4,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
+import entrepot as ep
 from entrepot.exporters.torch.capture.settings import capture_settings
 from entrepot.exporters.torch.translations.cut_short import laid_out
 
@@ -31,3 +32,27 @@ def test_what_is_plain_whatever_the_sizes_is_left():
     with capture_settings():
         for plain in (value, value.new_empty(rows, columns), value.new_empty(columns)):
             assert laid_out(plain) is plain
+
+
+class Chunks(torch.nn.Module):
+    """A state that goes from chunk to chunk of a padded sequence, and a layer on what is left of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        rows, steps, width = x.shape
+        pad = -steps % 4
+        chunks = torch.nn.functional.pad(x, (0, 0, 0, pad)).view(rows, -1, 4, width)
+        state, outs = x.new_zeros(rows, 1, width), []
+        for chunk in chunks.unbind(1):
+            outs.append(chunk.cumsum(1) + state)
+            state = state * 0.5 + chunk.sum(1, keepdim=True)
+        y = torch.stack(outs, 2).permute(0, 2, 1, 3).reshape(rows, steps + pad, width)
+        return self.out(y[:, :steps])
+
+
+def test_a_layer_follows_chunks_of_a_padded_sequence():
+    model = ep.export(Chunks(), torch.randn(2, 10, 3), progress=False)
+    assert [*model.inputs[0].shape] == ["batch", "x_dim1", 3]

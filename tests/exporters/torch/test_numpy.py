@@ -179,3 +179,38 @@ def test_numpy_is_itself_for_others_and_afterwards() -> None:
         fail()
     assert all(vars(np)[name] is value for name, value in before.items())
     assert type(torch.from_numpy(np.ones(2))) is torch.Tensor
+
+
+class Sorted(nn.Module):
+    """Tokens sorted by the layer that each is for, and how many there are of each, as NumPy's numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        chosen = x[:, :3].argmax(1)
+        order = chosen.argsort(stable=True)
+        counts = torch.zeros(3, dtype=torch.long).index_add(0, chosen, torch.ones_like(chosen)).cpu().numpy()
+        rows, made, start = x[order], [], 0
+        for layer, count in zip(self.layers, counts, strict=True):
+            end = start + count
+            if count == 0:
+                continue
+            made.append(layer(rows[start:end]))
+            start = end
+        result = torch.empty_like(x)
+        result[order] = torch.cat(made)
+        return result
+
+
+def test_bounds_of_slices_are_numbers_of_an_array() -> None:
+    module = Sorted()
+    model = ep.export(module, torch.randn(6, 4), progress=False)
+    assert [*model.inputs[0].shape] == ["batch", 4]
+    x = torch.randn(9, 4)
+    x[:, 1] = -9.0  # a layer that no token is for
+    with torch.no_grad():
+        wanted = module(x).numpy()
+    (found,) = ep.Session(model).run({model.inputs[0].name: x.numpy()}).values()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
