@@ -38,19 +38,32 @@ def settle_sums(program: torch.export.ExportedProgram) -> None:
 
 
 def settle_strides(program: torch.export.ExportedProgram) -> None:
-    """Let strides be sizes that are equal to them, in place: torch reads a size off a stride if it met that first."""
+    """Let strides be sizes that are equal to them, in place: torch reads a size off a stride if it met that first.
+
+    What lies along an axis without elements is taken to be one long.
+    """
     graph = program.graph_module.graph
     for node in graph.find_nodes(op="call_function", target=aten.sym_stride.int):
         tensor, axis = node.args
         value = _value(tensor)
         inner = range(axis % value.dim() + 1, value.dim())
-        if not inner or not statically_known_true(value.stride(axis) == math.prod(value.shape[inner.start :])):
+        lengths = value.shape[inner.start :]
+        if not inner:
+            continue
+        exactly = statically_known_true(value.stride(axis) == math.prod(lengths))
+        if not exactly and not statically_known_true(value.stride(axis) == math.prod(map(_at_least_one, lengths))):
             continue
         with graph.inserting_before(node):
             sizes = [_computed(graph, aten.sym_size.int, tensor, each) for each in inner]
+            if not exactly:
+                sizes = [_computed(graph, torch.sym_max, 1, each) for each in sizes]
             size = functools.reduce(lambda one, other: _computed(graph, operator.mul, one, other), sizes)
         node.replace_all_uses_with(size)
         graph.erase_node(node)
+
+
+def _at_least_one(size: Any) -> Any:
+    return torch.sym_max(1, size)
 
 
 def _is_positive(argument: Any, least: int) -> bool:
