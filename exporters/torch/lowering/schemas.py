@@ -17,6 +17,11 @@ def may_write(operator: OpOverload) -> bool:
     return bool(operator._schema.is_mutable) and operator is not torch.ops.aten.detach_.default  # noqa: SLF001
 
 
+def has_results(operator: OpOverload) -> bool:
+    """Whether it computes something; what asserts does not."""
+    return bool(operator._schema.returns)  # noqa: SLF001
+
+
 def memory_of(tensor: torch.Tensor) -> int:
     """The same number for tensors that share memory, with values or without."""
     return int(tensor.untyped_storage()._cdata)  # noqa: SLF001

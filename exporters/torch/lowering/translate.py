@@ -14,6 +14,7 @@ from entrepot.exporters.torch.capture.settings import capture_settings
 from entrepot.exporters.torch.lowering.complex_numbers import split_complex
 from entrepot.exporters.torch.lowering.custom import onnx_translations
 from entrepot.exporters.torch.lowering.decomposing import decomposed
+from entrepot.exporters.torch.lowering.failed import remove_failed
 from entrepot.exporters.torch.lowering.fractions import settle_fractions
 from entrepot.exporters.torch.lowering.known_sizes import settle_sizes
 from entrepot.exporters.torch.lowering.promotion import promote_types
@@ -97,6 +98,7 @@ def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedP
     """What torch.onnx does before it translates, with our decompositions before torch's."""
     with unchecked(), capture_settings(), remainders_by_nothing():
         table = _decompositions(onnx_translations())
+        remove_failed(program)
         settle_sizes(program)
         program = decomposed(program, table)
         split_complex(program, table)
