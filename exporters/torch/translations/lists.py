@@ -17,7 +17,9 @@ _BY_NUMBER = {"maximum": "clamp_min", "minimum": "clamp_max"}
 
 def _each(name: str, *args: Any, **how: Any) -> Any:
     """The results of an operator for each tensor; nothing, as of torch's own, where it writes to them."""
-    count = max(len(value) for value in args if _is_list(value))
+    if "self" in how:
+        args = how.pop("self"), *args
+    count = max(len(value) for value in (*args, *how.values()) if _is_list(value))
     columns = [value if _is_list(value) else [value] * count for value in (*args, *how.values())]
     rows = zip(*columns, strict=True)
     made = [_one(name, row[: len(args)], dict(zip(how, row[len(args) :], strict=True))) for row in rows]
@@ -32,11 +34,12 @@ def _one(name: str, args: Sequence[Any], how: dict[str, Any]) -> Any:
         *args, value = args if len(args) > 3 else (*args, how.pop("value", how.pop("scalars", 1)))
         how = {**how, "value": value}
     if not isinstance(args[0], torch.Tensor):
-        return torch.pow(*args)  # a number to the power of each tensor
+        return torch.pow(*args, **how)  # a number to the power of each tensor
     return getattr(torch.Tensor, plain + end)(*args, **{_SHORT.get(key, key): value for key, value in how.items()})
 
 
 _SHORT = {"scalars": "other", "scalar": "other"}
+"""What an operator on one tensor calls what one on a list calls otherwise."""
 
 
 def _is_list(value: Any) -> bool:

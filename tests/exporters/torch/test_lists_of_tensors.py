@@ -30,6 +30,8 @@ FORMS = {
     "bounds": torch._foreach_minimum,
     "alone": lambda xs, ws: torch._foreach_sqrt(xs),
     "written to": torch._foreach_mul_,
+    "an exponent by name": lambda xs, ws: torch._foreach_pow(2.0, exponent=xs),
+    "all by name": lambda xs, ws: torch._foreach_add(self=xs, other=ws, alpha=0.5),
     "between": lambda xs, ws: torch._foreach_lerp(xs, ws, 0.25),
     "products added": lambda xs, ws: torch._foreach_addcmul(xs, ws, ws, 0.5),
     "quotients added": lambda xs, ws: torch._foreach_addcdiv(xs, ws, ws, value=0.5),
