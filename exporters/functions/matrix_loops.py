@@ -90,7 +90,7 @@ def substituted(matrix: Number, right: Number, upper: int, unit: int) -> Number:
         one = op.Unsqueeze(step, [0])
         known = op.MatMul(op.Gather(others, one, axis=-2), solution)
         row = (op.Gather(right, one, axis=-2) - known) / op.Gather(pivots, one, axis=-2)
-        solution = op.Where(op.Unsqueeze(place == step, [-1]), row, solution)
+        solution = op.ScatterElements(solution, op.Expand(step, op.Shape(row)), row, axis=-2)
     return solution
 
 
