@@ -101,6 +101,7 @@ def capture(
     opened, groups, fixed = _opened(module, call, prober, groups, progress, stepper, gain, ended, put_off, begun)
     if opened.capture is not None:
         return replace(opened.capture, fixed=fixed)
+    groups = [*opened.beginning] or groups
     free = [group for group in groups if group.formula is None]
     worth = [group for group in free if not _is_useless(gain, [group])]
     known = len(worth) < len(free) or (hopeless is None and all(group.required for group in free))

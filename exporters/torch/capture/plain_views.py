@@ -19,6 +19,7 @@ from entrepot.exporters.torch.upstream import (
     is_surely_contiguous,
     layouts,
     shape_inference,
+    size_functions,
 )
 
 _VIEWS = "view", "_unsafe_view"
@@ -49,13 +50,22 @@ def _rule(operator: Any) -> Callable[..., Any]:
 def _fitting(sizes: Sequence[Any], shape: Sequence[Any]) -> list[Any] | None:
     """The sizes of a view, with one inferred if need be; ``None`` if they are not seen to be fitting."""
     given = [size for size in shape if not (type(size) is int and size == -1)]
-    if len(shape) - len(given) > 1 or not all(map(_is_positive, given)):
+    inferred = len(shape) - len(given)
+    if inferred > 1 or not all(_is_positive(size) if inferred else _is_no_less(size) for size in given):
         return None
-    left = sympy.Mul(*map(_term, sizes)) / sympy.Mul(*map(_term, given))
-    if len(given) == len(shape):
+    (number, term), (own_number, own_term) = _product(sizes), _product(given)
+    left = number / own_number * (term / own_term)
+    if not inferred:
         return list(shape) if left == 1 else None
     found = _inferred(left, [*sizes, *given])
     return None if found is None else [found if type(size) is int and size == -1 else size for size in shape]
+
+
+def _product(sizes: Sequence[Any]) -> tuple[Any, Any]:
+    """The number of elements as a number and a term: ``4*n + 4`` are four times as many as ``n + 1``."""
+    factors = (factor.primitive() for size in sizes for factor in sympy.Mul.make_args(_term(size)))
+    numbers, terms = zip((sympy.S.One, sympy.S.One), *factors, strict=True)
+    return sympy.Mul(*numbers), sympy.Mul(*terms)
 
 
 def _inferred(term: Any, known: Sequence[Any]) -> Any:
@@ -73,8 +83,21 @@ def _inferred(term: Any, known: Sequence[Any]) -> Any:
     return env.create_symintnode(term, hint=int(term.xreplace(env.backed_var_to_val)))
 
 
+def _is_no_less(size: Any) -> bool:
+    """Whether a size is 0 or more for sure."""
+    return bool(_term(size).is_nonnegative)
+
+
 def _is_positive(size: Any) -> bool:
-    return size > 0 if type(size) is int else bool(_term(size).is_positive)
+    return all(factor.is_positive or _holds_one(factor) for factor in sympy.Mul.make_args(_term(size)))
+
+
+def _holds_one(term: Any) -> bool:
+    """Whether a size is divided by no more than it is: ``(n + 3) // 4``."""
+    if not isinstance(term, size_functions.FloorDiv):
+        return False
+    number, step = term.args
+    return bool(step.is_positive and (number - step).is_nonnegative)
 
 
 def _term(size: Any) -> Any:

@@ -44,6 +44,8 @@ class Opening:
         error: Why there is no program.
         ends: Groups that it ends early, where the module goes on, or fixes, each with the reason. A capture with names
             for the sizes goes the same way, and torch.export would refuse it.
+        beginning: All groups, each from the size on from which the program holds, where it holds for several only
+            together.
     """
 
     capture: Capture | None = None
@@ -51,6 +53,7 @@ class Opening:
     tensors: Sequence[torch.Tensor] = ()
     error: BaseException | None = None
     ends: Sequence[tuple[Group, Fixed]] = ()
+    beginning: Sequence[Group] = ()
 
 
 def capture_open(
@@ -139,6 +142,12 @@ def _opening(
     found = _bounded(program, kept)
     if found is None:
         return Opening(None, program, tensors)
+    if any(broken_condition(program, group) for group in found if group.formula is None):
+        beginning = [
+            replace(group, bounds=group.bounds | {"min": own.bounds["min"]})
+            for group, own in zip(kept, found, strict=True)
+        ]
+        return Opening(None, program, tensors, beginning=beginning)
     ends = [(group, _beyond(group, own, prober)) for group, own in zip(kept, found, strict=True)]
     if any(reason is not None for _, reason in ends):
         early = [
@@ -178,7 +187,7 @@ def _without_pinned(
 
 
 def _bounded(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> list[Group] | None:
-    """The groups with the bounds that a program has for them; ``None`` if it does not hold for each by itself."""
+    """The groups with the bounds that a program has for them; ``None`` if their sizes are not symbols of their own."""
     free = [group for group in groups if group.formula is None]
     terms = [terms_of(program, group) for group in free]
     symbols = [next(iter(found)) for found in terms if found is not None and len(found) == 1]
@@ -186,9 +195,7 @@ def _bounded(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> 
         return None
     bounds = [_bounds(program, symbol) for symbol in symbols]
     found = {id(group): _within(group, *own) for group, own in zip(free, bounds, strict=True)}
-    narrowed = [found.get(id(group), group) for group in groups]
-    holds = not any(broken_condition(program, group) for group in narrowed if group.formula is None)
-    return narrowed if holds else None
+    return [found.get(id(group), group) for group in groups]
 
 
 def _beyond(group: Group, found: Group, prober: Prober) -> str | None:

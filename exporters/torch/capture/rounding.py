@@ -140,12 +140,15 @@ def _whole(total: Any) -> Any:
 def _cut_off(least: Any) -> Any:
     """``min(x, (x + 3) // 4 * 4)``: what is left of a size that was padded to a multiple is that size."""
     for padded in least.args:
-        step, whole = padded.as_coeff_Mul()
-        if isinstance(whole, size_functions.FloorDiv) and step.is_Integer and whole.args[1] == step > 0:
-            number = whole.args[0] - step + 1
-            if number in least.args:
-                return least.func(*(each for each in least.args if each != padded))
+        step, _ = padded.primitive()
+        others = [each for each in least.args if each != padded]
+        if step.is_Integer and step > 1 and any(padded == _padded(each, step) for each in others):
+            return least.func(*others)
     return None
+
+
+def _padded(size: Any, step: Any) -> Any:
+    return step * size_functions.FloorDiv(size + step - 1, step)
 
 
 def _whole_root(square: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 
+from entrepot.exporters.torch.capture.rounding import rounded_sizes
 from entrepot.exporters.torch.capture.settings import capture_settings
 from entrepot.exporters.torch.capture.sparing import sparing
 from entrepot.exporters.torch.upstream import (
@@ -54,6 +55,7 @@ def symbolic_run(
     environment: Any = ShapeEnv(duck_shape=False)
     complete, axes = False, dict[tuple[int, int], Any]()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(rounded_sizes())
         stack.enter_context(capture_settings())
         stack.enter_context(sparing())
         modes = FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True, static_shapes=False)

@@ -5,11 +5,10 @@ torch.export (2.13) notes them without a word where sizes were left to it, and a
 
 from __future__ import annotations
 
+import ast
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
-import sympy  # type: ignore[import-untyped]
 import torch
 
 from entrepot.exporters.axes.groups import Group
@@ -17,7 +16,8 @@ from entrepot.exporters.axes.probe import Prober
 from entrepot.exporters.options import Options
 from entrepot.exporters.torch.capture.automatic import terms_of
 from entrepot.exporters.torch.capture.flat import Capture
-from entrepot.exporters.torch.upstream import SizeNotes, size_notes
+from entrepot.exporters.torch.upstream import size_notes
+from entrepot.ir.typing.arithmetic import value_of
 
 _TRIED = 3
 """How many sizes the module is tried at for each condition: it may refuse what does not keep to it."""
@@ -43,14 +43,17 @@ def sizes_against(captured: Capture, prober: Prober, options: Options) -> list[M
     if not options.verify:
         return []
     notes, axes = size_notes(captured.program), _by_symbol(captured.program, captured.groups)
-    found: list[Mapping[Any, int]] = []
+    present = {str(symbol): int(size) for symbol, size in notes.sizes.items()}
+    found: list[Mapping[str, int]] = []
     for guard in notes.guards:
         condition = guard.condition.xreplace(notes.replaced)
-        symbols = sorted(condition.free_symbols, key=str)
-        shared = 1 < len(symbols) <= _MOST and condition.free_symbols <= axes.keys()
-        if not shared or any(_is_broken(condition, sizes, notes) for sizes in found):
+        symbols = sorted(map(str, condition.free_symbols))
+        if not 1 < len(symbols) <= _MOST or not axes.keys() >= {*symbols}:
             continue
-        against = itertools.islice(_against(condition, symbols, axes, notes), _TRIED)
+        tree = ast.parse(str(condition), mode="eval").body
+        if any(_is_broken(tree, {**present, **sizes}) for sizes in found):
+            continue
+        against = itertools.islice(_against(tree, symbols, axes), _TRIED)
         found += itertools.islice((sizes for sizes in against if _are_taken(_in_groups(sizes, axes), prober)), 1)
     return [{group.symbol: size for group, size in _in_groups(sizes, axes)} for sizes in found]
 
@@ -82,25 +85,25 @@ def _wanted(group: Group, least: int) -> int:
     return next((size for size in range(least, most + 1) if group.wants(size)), group.sizes[0])
 
 
-def _by_symbol(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> dict[Any, tuple[Group, int]]:
+def _by_symbol(program: torch.export.ExportedProgram, groups: Sequence[Group]) -> dict[str, tuple[Group, int]]:
     """The groups whose sizes are a symbol of a program, or always the same multiple of one."""
-    found: dict[Any, tuple[Group, int]] = {}
+    found: dict[str, tuple[Group, int]] = {}
     for group in (group for group in groups if group.formula is None):
         terms = terms_of(program, group) or ()
         if len(terms) == 1:
             times, symbol = next(iter(terms)).as_coeff_Mul()
-            found[symbol] = group, int(times)
+            found[str(symbol)] = group, int(times)
     return found
 
 
-def _in_groups(sizes: Mapping[Any, int], axes: Mapping[Any, tuple[Group, int]]) -> list[tuple[Group, int]]:
+def _in_groups(sizes: Mapping[str, int], axes: Mapping[str, tuple[Group, int]]) -> list[tuple[Group, int]]:
     """Values of symbols as sizes of groups."""
     return [(axes[symbol][0], axes[symbol][1] * size) for symbol, size in sizes.items()]
 
 
 def _against(
-    condition: Any, symbols: Sequence[Any], axes: Mapping[Any, tuple[Group, int]], notes: SizeNotes
-) -> Iterator[Mapping[Any, int]]:
+    condition: ast.expr, symbols: Sequence[str], axes: Mapping[str, tuple[Group, int]]
+) -> Iterator[Mapping[str, int]]:
     """Values of symbols that break a condition, the nearest first."""
     present = [axes[symbol][0].sizes[0] for symbol in symbols]
     choices = [
@@ -110,7 +113,7 @@ def _against(
     nearest = sorted(itertools.product(*map(range, map(len, choices))), key=sum)
     for places in nearest[:_COMBINED]:
         sizes = {symbol: found[at] for symbol, found, at in zip(symbols, choices, places, strict=True)}
-        if _is_broken(condition, sizes, notes):
+        if _is_broken(condition, sizes):
             yield sizes
 
 
@@ -124,15 +127,11 @@ def _sizes(group: Group, others: Sequence[int]) -> list[int]:
     return [size for size in sizes if group.wants(size) and size >= least and (most is None or size <= most)]
 
 
-def _is_broken(condition: Any, sizes: Mapping[Any, int], notes: SizeNotes) -> bool:
-    """Whether a condition does not hold at some sizes, and those of the capture for the rest."""
-    values = {symbol: sizes.get(symbol, notes.sizes.get(symbol)) for symbol in condition.free_symbols}
-    if None in values.values():
-        return False
-    numbers = {symbol: sympy.Integer(size) for symbol, size in values.items()}
+def _is_broken(condition: ast.expr, sizes: Mapping[str, int]) -> bool:
+    """Whether a condition does not hold at some sizes; one that is not understood does."""
     try:
-        return condition.xreplace(numbers) == sympy.false
-    except (ZeroDivisionError, AssertionError):  # the module divides by zero there, too; torch has no -7 % 4
+        return not value_of(condition, sizes)
+    except (ValueError, TypeError, KeyError, ArithmeticError):  # the module divides by zero there, too
         return False
 
 

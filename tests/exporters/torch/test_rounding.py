@@ -152,6 +152,14 @@ def test_what_is_cut_off_a_padded_size_is_the_size():
         assert multiple(size_functions.Min(L, less)) is None
 
 
+def test_what_is_cut_off_a_quotient_that_was_padded_is_the_quotient():
+    quotient, padded = size_functions.FloorDiv(L - 1, 4) + 1, 12 * size_functions.FloorDiv(L - 1, 48) + 12
+    assert multiple(size_functions.Min(quotient, padded)) == quotient
+    for less in (padded - 12, 12 * size_functions.FloorDiv(L, 48) + 12, 6 * size_functions.FloorDiv(L - 1, 48) + 6):
+        assert multiple(size_functions.Min(quotient, less)) is None
+    assert multiple(size_functions.Min(padded, 4 * L)) is None
+
+
 class Cropped(nn.Module):
     """Where nothing was padded, what is cut off is the whole, and lies in its memory one element after the other."""
 

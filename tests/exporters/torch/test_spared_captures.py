@@ -112,6 +112,33 @@ def test_what_is_cut_off_in_one_arm_leaves_a_size_that_is_known(monkeypatch: pyt
         torch.testing.assert_close(torch.tensor(ep.Session(model).run([x.numpy()])["output"]), Padded()(x))
 
 
+class Places(nn.Module):
+    """Captured from a size on, and with one condition on two sizes."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x[::4, ::4]
+        x = x * 2 if x.shape[0] > 1 and x.shape[1] > 1 else x
+        places = x[::2, ::2].flatten()
+        return places * 1.0 if places.shape[0] == 1 else places
+
+
+def test_where_a_capture_begins_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    export, counts = torch.export.export, [0]
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        counts[-1] += 1
+        return export(*args, **kwargs)
+
+    monkeypatch.setattr(torch.export, "export", counted)
+    model = ep.export(
+        Places(),
+        torch.randn(8, 8),
+        progress=lambda line: counts.append(0) if line.startswith("trying another way") else None,
+    )
+    assert model.inputs[0].shape == ("batch", "x_dim1")
+    assert counts[0] == 2  # of any size, and with names for them
+
+
 @pytest.mark.parametrize(("edge", "tried"), [("finite", False), ("", True)])
 def test_what_decides_nothing_by_values_is_not_captured_as_it_decides(
     edge: str, tried: bool, monkeypatch: pytest.MonkeyPatch
