@@ -24,7 +24,8 @@ from entrepot.exporters.torch.rewriting.environment import (
     taken_at,
 )
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
-from entrepot.exporters.torch.rewriting.links import is_row, kept_apart, lopsided, rows_by_turns
+from entrepot.exporters.torch.rewriting.links import is_row, kept_apart, lopsided, lopsided_after_loop, rows_by_turns
+from entrepot.exporters.torch.rewriting.lists import Grown, Stacked
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
@@ -39,6 +40,7 @@ from entrepot.exporters.torch.rewriting.shapes import (
 )
 from entrepot.exporters.torch.rewriting.stored import followed
 from entrepot.exporters.torch.rewriting.trees import (
+    NUMBERS,
     UNDEFINED,
     Fork,
     Place,
@@ -183,26 +185,43 @@ class _Branch:
         if one.keys == other.keys and len(one.parts) == len(other.parts):
             for inside in zip(one.parts, other.parts, strict=True):
                 self._check_lists(outcomes, *inside)
-        elif isinstance(one.model, list) and isinstance(other.model, list):
-            self._check_list(outcomes, one, other)
-
-    def _check_list(self, outcomes: Sequence[Outcome], *trees: Fork) -> None:
-        pairs = list(zip(outcomes, trees, strict=True))
-        owners = [outcome.copies.get(id(tree.model), (None, None))[1] for outcome, tree in pairs]
-        if owners[0] is None or owners[0] is not owners[1]:
             return
-        self._check_rows(owners[0], [(outcome, row) for outcome, tree in pairs for row in tree.parts])
+        owners = [
+            outcome.copies.get(id(tree.model), (None, None))[1] for outcome, tree in zip(outcomes, trees, strict=True)
+        ]
+        if isinstance(one.model, Grown) and isinstance(other.model, Grown):
+            self._check_grown(outcomes, next((each for each in owners if each is not None), None), one, other)
+        elif isinstance(one.model, list) and isinstance(other.model, list) and owners[0] is owners[1] is not None:
+            self._check_list(outcomes, owners[0], one, other)
+
+    def _check_grown(self, outcomes: Sequence[Outcome], owner: Any, *trees: Fork) -> None:
+        """The same for a list that a loop has made."""
+        if not isinstance(owner, Grown):
+            return
+        outcome, tree = max(zip(outcomes, trees, strict=True), key=lambda pair: len(pair[1].parts))
+        items = [_item(outcome, part) for part in tree.parts]
+        alike = {(item.dtype, item.dim()) if isinstance(item, torch.Tensor) else None for item in items}
+        if len(alike) > 1 or None in alike:
+            return
+        sizes = [{expression(size) for size in each} for each in zip(*(item.shape for item in items), strict=True)]
+        axes = [at for at, different in enumerate(sizes) if len(different) > 1]
+        if len(axes) <= 1:
+            raise lopsided_after_loop(owner, items[-1], axes)
+
+    def _check_list(self, outcomes: Sequence[Outcome], owner: Any, *trees: Fork) -> None:
+        pairs = list(zip(outcomes, trees, strict=True))
+        self._check_rows(owner, [(outcome, row) for outcome, tree in pairs for row in tree.parts])
         items = [_leaf(outcome, part) for outcome, tree in pairs for part in tree.parts]
         if any(item is None or isinstance(item, Undefined) or type_of(item) != type_of(items[-1]) for item in items):
             return
         like = items[-1]
         if not any(isinstance(item, torch.Tensor) for item in items):
-            raise lopsided(owners[0], torch.empty((), dtype=type_of(like)), uneven=False, numbers=True)
+            raise lopsided(owner, torch.empty((), dtype=type_of(like)), uneven=False, numbers=True)
         if not all(isinstance(item, torch.Tensor) and item.dim() == like.dim() for item in items):
             return
         varying = [at for at, size in enumerate(like.shape) if self._is_unknown(size)]
         if varying in ([], [0]):
-            raise lopsided(owners[0], like, uneven=bool(varying))
+            raise lopsided(owner, like, uneven=bool(varying))
 
     def _is_unknown(self, size: Any) -> bool:
         """Whether a size means nothing outside of the arm: it depends on data, or on the turn of a loop."""
@@ -326,6 +345,15 @@ def _is_about_sizes(test: Any) -> bool:
 
 def _leaf(outcome: Outcome, tree: Any) -> Any:
     return outcome.leaves[tree.index] if isinstance(tree, Place) else None
+
+
+def _item(outcome: Outcome, tree: Any) -> Any:
+    """What an item of a list is like, of those that a loop has made as well; numbers are like tensors of one."""
+    if isinstance(tree, Fork) and isinstance(tree.model, Stacked):
+        rows = _leaf(outcome, tree.parts[0])
+        return torch.empty(rows.shape[1:], dtype=rows.dtype)
+    leaf = _leaf(outcome, tree)
+    return torch.empty((), dtype=type_of(leaf)) if isinstance(leaf, NUMBERS) else leaf
 
 
 def _call(arm: Callable[[], Any], _: Any) -> Any:

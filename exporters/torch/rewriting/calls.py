@@ -270,8 +270,6 @@ def _beside(value: Any, length: Any) -> Any:
 
 
 def _rows(value: Any) -> Any:
-    if isinstance(value, numpy_in_torch.ndarray) and value.ndim and _varies(value.shape[0]):
-        value = value.tensor
     return Rows(value) if isinstance(value, torch.Tensor) and value.dim() and _varies(value.shape[0]) else value
 
 

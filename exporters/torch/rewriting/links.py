@@ -21,8 +21,10 @@ from entrepot.exporters.torch.rewriting.lists import (
     Tracked,
     Trailing,
 )
+from entrepot.exporters.torch.rewriting.sequences import Elements
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Place, Rest, UnlikeError
+from entrepot.exporters.torch.upstream import numpy_in_torch
 
 
 class ListError(UnlikeError):
@@ -58,11 +60,13 @@ def piled(found: Trailing) -> Exception:
 
 
 def whole(items: Any) -> Any:
-    """A list that grows in a loop, as one that can be gone through in it; anything else as it is."""
+    """A list that grows in a loop, and an array, as one that can be gone through in it; anything else as it is."""
     if isinstance(items, Trailing):
         raise piled(items)
     if isinstance(items, Lengthened):
         return items.sections()
+    if isinstance(items, numpy_in_torch.ndarray) and items.ndim and not isinstance(items.shape[0], int):
+        return Elements(items.tensor)
     return items.grown() if isinstance(items, Piled) else items
 
 
@@ -154,6 +158,21 @@ def lopsided(found: Any, like: torch.Tensor, *, uneven: bool, numbers: bool = Fa
     if not isinstance(origin, list):
         return UnlikeError("one arm gives an item to a list, and the other does not")
     return ListError("one arm gives an item to a list, and the other does not", origin, functools.partial(form, origin))
+
+
+def lopsided_after_loop(found: Grown, like: torch.Tensor, axes: Sequence[int]) -> ListError:
+    """As ``lopsided``, for a list that a loop has made items of.
+
+    Args:
+        found: The list, as it is outside.
+        like: The item.
+        axes: Those along which its size is another than that of the others; one at most.
+    """
+
+    def form() -> Any:
+        return Lengthened.of(found, like, axes) if axes else Piled.of(found, like)
+
+    return ListError("one arm gives an item to a list that a loop has made, and the other does not", found, form)
 
 
 class Links:

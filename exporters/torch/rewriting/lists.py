@@ -193,7 +193,7 @@ class Lengthened(Growing):
         return self.sizes.shape[0]
 
     @classmethod
-    def of(cls, items: Sequence[torch.Tensor], like: torch.Tensor | Like, axes: Sequence[int]) -> Lengthened:
+    def of(cls, items: Iterable[torch.Tensor], like: torch.Tensor | Like, axes: Sequence[int]) -> Lengthened:
         """With what a list holds before the loop, and one of the pieces to come."""
         shape = [0 if at == axes[0] else size for at, size in enumerate(like.shape) if at not in axes[1:]]
         made = cls(torch.empty(shape, dtype=like.dtype), torch.empty(0, len(axes), dtype=torch.int64), axes)
@@ -220,8 +220,17 @@ class Lengthened(Growing):
     def extend(self, items: Any) -> None:
         if isinstance(items, Lengthened) and [*items.axes] == [*self.axes[: len(items.axes)]]:
             self._join(*self._laid_out(items))
+        elif isinstance(items, Grown):
+            for item in items.items:
+                self._stack(item.tensor) if isinstance(item, Stacked) else self.append(item)
         else:
             super().extend(items)
+
+    def _stack(self, rows: torch.Tensor) -> None:
+        """Pieces of one size along a new first axis."""
+        sizes = torch.stack([as_tensor(rows.shape[axis + 1]) for axis in self.axes])
+        places = [self._place, *(at + 1 for at in self._together)]
+        self._join(rows.movedim([0, *(axis + 1 for axis in self.axes)], places), sizes.expand(rows.shape[0], -1))
 
     def _laid_out(self, pieces: Lengthened) -> tuple[torch.Tensor, torch.Tensor]:
         """What a loop in the body has made, whose pieces may be of one size where those of several turns are not."""
@@ -278,7 +287,7 @@ class Piled(Growing):
         self.tensor, self.numbers = tensor, numbers
 
     @classmethod
-    def of(cls, items: Sequence[Any], like: torch.Tensor, *, numbers: bool = False) -> Piled:
+    def of(cls, items: Iterable[Any], like: torch.Tensor, *, numbers: bool = False) -> Piled:
         """With what a list holds before the loop, and one of the items to come."""
         made = cls(torch.empty([0, *like.shape], dtype=like.dtype), numbers=numbers)
         made.extend(items)
@@ -297,6 +306,12 @@ class Piled(Growing):
 
     def append(self, item: Any) -> None:
         self._longer(as_tensor(item).unsqueeze(0))
+
+    def insert(self, index: int, item: Any) -> None:
+        if index != 0:
+            raise TypeError("an item is put into the middle of a list that grows in a loop")
+        own = as_tensor(item).unsqueeze(0).to(self.tensor.dtype)
+        self.tensor = torch.cat([own, self.tensor])
 
     def extend(self, items: Any) -> None:
         items = items.grown() if isinstance(items, Piled) else items

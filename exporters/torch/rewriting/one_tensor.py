@@ -11,21 +11,22 @@ import torch
 from entrepot.exporters.torch.rewriting.combining import Choices, Product
 from entrepot.exporters.torch.rewriting.links import whole
 from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Piled
-from entrepot.exporters.torch.rewriting.sequences import Backwards, Chained, Numbers, Part, Span, Unfinished
+from entrepot.exporters.torch.rewriting.sequences import Backwards, Chained, Elements, Numbers, Part, Span, Unfinished
+from entrepot.exporters.torch.upstream import numpy_in_torch
 
 
 def one_tensor(value: Any) -> torch.Tensor | None:
     """The numbers of a sequence whose length varies; ``None`` if it holds no numbers.
 
-    Whole numbers are int64, others of the default type, as in ``torch.tensor``.
+    Whole numbers are int64, others of the default type, as in ``torch.tensor``; an array is no sequence of numbers.
     """
-    value = whole(value)
+    value = value if isinstance(value, numpy_in_torch.ndarray) else whole(value)
     if isinstance(value, Span):
         return torch.arange(value.length) * value.step + value.start
-    if isinstance(value, Numbers):
-        return _of_default_type(value.tensor)
-    if isinstance(value, Grown):
-        return _of_default_type(value.stacked())
+    if isinstance(value, Elements):
+        return value.tensor
+    if isinstance(value, Numbers | Grown):
+        return _of_default_type(value.tensor if isinstance(value, Numbers) else value.stacked())
     if isinstance(value, Choices | Columns | Product):
         return _table(value)
     if isinstance(value, Chained):

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from entrepot.exporters.torch.rewriting.environment import known
+from entrepot.exporters.torch.upstream import numpy_in_torch
 
 
 class Parted:
@@ -120,6 +121,17 @@ class Numbers(Rows):
 
     def joined(self, parts: Sequence[Any]) -> Numbers:
         return Numbers(parts[0], self.axis)
+
+
+class Elements(Rows):
+    """An array of NumPy's."""
+
+    def at(self, index: Any) -> Any:
+        row = super().at(index)
+        return numpy_in_torch.ndarray(row) if row.dim() else row.item()
+
+    def joined(self, parts: Sequence[Any]) -> Elements:
+        return Elements(parts[0], self.axis)
 
 
 class Pieces(Unfinished):
