@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -166,7 +168,7 @@ class _Branch:
                 try:
                     pairs += [(a, b, a.index) for a, b in paired(one, other)]
                     element = isinstance(one, Place) and isinstance(other, Fork)
-                    parts.append(dataclasses.replace(other, parts=(one,)) if element else one)
+                    parts.append(dataclasses.replace(other, parts=(one,)) if element else _new(outcomes, one, other))
                 except UnlikeError:
                     self._check_lists(outcomes, one, other)
                     parts.append(Rest(UNDEFINED))
@@ -345,6 +347,21 @@ def _is_about_sizes(test: Any) -> bool:
 
 def _leaf(outcome: Outcome, tree: Any) -> Any:
     return outcome.leaves[tree.index] if isinstance(tree, Place) else None
+
+
+def _new(outcomes: Sequence[Outcome], one: Any, other: Any) -> Any:
+    """A structure in which no list or dict from before is filled that one arm alone puts another in the place of."""
+    if not (isinstance(one, Fork) and isinstance(other, Fork)):
+        return one
+    owners = [
+        outcome.copies.get(id(each.model), (None, None))[1]
+        for outcome, each in zip(outcomes, (one, other), strict=True)
+    ]
+    model = one.model
+    if owners[0] is not owners[1] and isinstance(model, list | dict | deque):
+        model = [*list.__iter__(model)] if isinstance(model, list) else copy.copy(model)
+    parts = tuple(_new(outcomes, *each) for each in zip(one.parts, other.parts, strict=True))
+    return Fork(model, one.keys, parts)
 
 
 def _item(outcome: Outcome, tree: Any) -> Any:

@@ -23,7 +23,7 @@ from entrepot.exporters.torch.rewriting.lists import (
 )
 from entrepot.exporters.torch.rewriting.sequences import Elements
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
-from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Place, Rest, UnlikeError
+from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Place, Rest, UnlikeError, kind_of
 from entrepot.exporters.torch.upstream import numpy_in_torch
 
 
@@ -323,7 +323,7 @@ class Links:
 
 def _alike(before: Fork, after: Fork) -> bool:
     """Whether two containers are of one kind; lists may have been copied."""
-    kinds = {list if isinstance(each.model, list) else type(each.model) for each in (before, after)}
+    kinds = {kind_of(each.model) for each in (before, after)}
     return len(kinds) == 1 and before.keys == after.keys and len(before.parts) == len(after.parts)
 
 

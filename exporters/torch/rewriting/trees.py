@@ -164,7 +164,7 @@ def paired(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
         case Place(), Place():
             yield first, second
         case Fork(), Fork() if (
-            type(first.model) is type(second.model)
+            kind_of(first.model) is kind_of(second.model)
             and first.keys == second.keys
             and len(first.parts) == len(second.parts)
         ):
@@ -178,6 +178,11 @@ def paired(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
             return
         case _:
             raise UnlikeError(f"{_described(first)} becomes {_described(second)}")
+
+
+def kind_of(container: Any) -> type:
+    """What a container is; lists that know how they are used are lists."""
+    return list if isinstance(container, list) else type(container)
 
 
 def is_element(value: Any) -> bool:

@@ -83,6 +83,41 @@ def test_a_list_that_one_arm_gives_an_item_is_followed(case):
                 np.testing.assert_allclose(value, one.numpy(), rtol=1e-5, atol=1e-6)
 
 
+def shortened(a, b):
+    """Of several tensors, all where one of them is long."""
+    pair = [a, b]
+    if any(each.shape[0] > 8 for each in pair):
+        pair = [each[:8] * 2 for each in pair]
+    longest = max(each.shape[0] for each in pair)
+    return torch.stack([nn.functional.pad(each, (0, 0, 0, longest - each.shape[0])) for each in pair])
+
+
+def replaced(a, b):
+    """The list from before goes by another name as well."""
+    kept = pair = [a.sum(0), b.sum(0)]
+    names = known = {"a": a[0]}
+    if a.shape[0] > b.shape[0]:
+        pair = [a[0], b[0]]
+    else:
+        known = {"a": a[-1]}
+    return pair[0] + pair[1], kept[0] + kept[1], names["a"], known["a"]
+
+
+@pytest.mark.parametrize("function", [shortened, replaced])
+def test_another_list_may_take_the_place_of_one_in_one_arm(function):
+    def rows(*counts):
+        return tuple(torch.randn(count, 3, generator=torch.Generator().manual_seed(count)) for count in counts)
+
+    model = ep.export(function, rows(5, 4), progress=False)
+    assert "captured with its branches and loops rewritten" in str(model)
+    for counts in ((5, 4), (4, 5), (9, 2), (2, 12), (1, 1)):
+        args = rows(*counts)
+        expected = function(*args)
+        found = ep.Session(model).run([each.numpy() for each in args]).values()
+        for one, value in zip(expected if isinstance(expected, tuple) else [expected], found, strict=True):
+            np.testing.assert_allclose(value, one.numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_an_empty_list_of_pieces_is_false():
     def forward(x):
         pieces = []
