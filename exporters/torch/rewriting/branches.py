@@ -239,7 +239,7 @@ class _Branch:
             arm = None
             if self.assumed is not None:
                 left = [(outcomes[0].leaves[first], outcomes[1].leaves[second]) for first, second in pairs]
-                arm = sufficient_arm(self.assumed, left)
+                arm = sufficient_arm(self.assumed, left, self.env)
             if arm is None:
                 raise
             raise FormError(str(error), arm) from error

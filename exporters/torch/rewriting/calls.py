@@ -146,7 +146,7 @@ def _len(plain: Any, value: Any) -> Any:
         return value.shape[0]
     if isinstance(value, Tracked):
         value.look()
-    if isinstance(value, Trailing | Piled):
+    if isinstance(value, Trailing | Piled | Lengthened):
         return value.count
     value = whole(value)
     return value.length if isinstance(value, Unfinished) else plain(value)

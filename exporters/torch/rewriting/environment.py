@@ -34,6 +34,8 @@ SHIFT = 2
 """How far a number is from the size that stands for it: torch knows of no size that it is 0 or 1."""
 _PRIVATE: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
 """Symbols that mean something in runs aside only, by environment."""
+_EMPTY: weakref.WeakKeyDictionary[Any, set[tuple[Any, Any]]] = weakref.WeakKeyDictionary()
+"""Sizes that are 0 wherever others are, by environment."""
 
 
 def environment(values: Sequence[Any]) -> Any:
@@ -70,6 +72,18 @@ def is_private(size: Any) -> bool:
     """Whether it means something in a run aside only."""
     own = _PRIVATE.get(size.node.shape_env, ()) if isinstance(size, torch.SymInt) else ()
     return any(symbol in own for symbol in expression(size).free_symbols)
+
+
+def empty_without(count: Any, size: Any) -> None:
+    """Note that a size is 0 wherever a number of things is, as torch takes those that depend on data for unrelated."""
+    if isinstance(count, torch.SymInt) and isinstance(size, torch.SymInt):
+        _EMPTY.setdefault(count.node.shape_env, set()).add((expression(count), expression(size)))
+
+
+def none_where(env: Any, sizes: Mapping[Any, int]) -> dict[Any, int]:
+    """The sizes that are 0 where others are what is given, beside these."""
+    pairs = () if env is None else _EMPTY.get(env, ())
+    return {env.replace(size): 0 for count, size in pairs if value_of(env.replace(count), sizes) == 0}
 
 
 def known(condition: Any) -> bool | None:

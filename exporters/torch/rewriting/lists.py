@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import torch
 
+from entrepot.exporters.torch.rewriting.environment import empty_without
 from entrepot.exporters.torch.rewriting.sequences import Numbers, Parted, Rows, Sections, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 
@@ -190,7 +191,8 @@ class Lengthened(Growing):
     @property
     def count(self) -> Any:
         """How many pieces there are."""
-        return self.sizes.shape[0]
+        empty_without(count := self.sizes.shape[0], self.tensor.shape[self._place])
+        return count
 
     @classmethod
     def of(cls, items: Sequence[torch.Tensor], like: torch.Tensor | Like, axes: Sequence[int]) -> Lengthened:
