@@ -11,7 +11,7 @@ import torch
 
 from entrepot.exporters.torch.capture.blame import export_flat
 from entrepot.exporters.torch.rewriting.endless import NotFollowedError
-from entrepot.exporters.torch.rewriting.environment import SHIFT, samples, value_of, with_equal_sizes
+from entrepot.exporters.torch.rewriting.environment import SHIFT, note_growing, samples, value_of, with_equal_sizes
 from entrepot.exporters.torch.rewriting.flows import Body, Flow
 from entrepot.exporters.torch.rewriting.reading import owners
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
@@ -43,6 +43,7 @@ class BodyModule(torch.nn.Module):
         self.module = module
         self._run = body.run
         self._count = len(body.tensors)
+        self._growing = [(at, axis) for at, each in enumerate(body.tensors) for axis in _unknown_axes(each.shape)]
         self._shifts = [body.shifts.get(place, 0) for place, _ in enumerate(body.ints, self._count)]
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -53,6 +54,8 @@ class BodyModule(torch.nn.Module):
                 torch._check(equal)  # noqa: SLF001 - documented
         if self._turned:
             torch._check(tensors[self._count].shape[0] >= self._shifts[0])  # noqa: SLF001 - documented
+        for at, axis in self._growing:
+            note_growing(tensors[at].shape[axis])
         ints = [self._size(carrier, place, 0) for place, carrier in enumerate(tensors[self._count :], self._count)]
         return tuple(self._run(tensors[: self._count], ints))
 
@@ -60,6 +63,11 @@ class BodyModule(torch.nn.Module):
         """That of an axis, or the number that it stands for."""
         shift = self._shifts[place - self._count] if self._count <= place < self._count + len(self._shifts) else 0
         return tensor.shape[axis] - shift if shift else tensor.shape[axis]
+
+
+def _unknown_axes(shape: Sequence[Any]) -> list[int]:
+    """Those whose size changes from turn to turn."""
+    return [axis for axis, size in enumerate(shape) if size is None]
 
 
 class Bodies:

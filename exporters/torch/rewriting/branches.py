@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,11 +21,12 @@ from entrepot.exporters.torch.rewriting.environment import (
     environment,
     expression,
     is_private,
+    may_be_none,
     supposed,
     taken_at,
 )
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
-from entrepot.exporters.torch.rewriting.links import is_row, kept_apart, lopsided, rows_by_turns
+from entrepot.exporters.torch.rewriting.links import is_row, kept_apart, lopsided, queued, rows_by_turns
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
@@ -185,6 +187,15 @@ class _Branch:
                 self._check_lists(outcomes, *inside)
         elif isinstance(one.model, list) and isinstance(other.model, list):
             self._check_list(outcomes, one, other)
+        elif isinstance(one.model, deque) and isinstance(other.model, deque):
+            self._check_queue(outcomes, one, other)
+
+    def _check_queue(self, outcomes: Sequence[Outcome], *trees: Fork) -> None:
+        pairs = list(zip(outcomes, trees, strict=True))
+        owners = [outcome.copies.get(id(tree.model), (None, None))[1] for outcome, tree in pairs]
+        outcome, tree = max(pairs, key=lambda pair: len(pair[1].parts))
+        if owners[0] is not None and owners[0] is owners[1]:
+            raise queued(owners[0], tree.parts[-1], _leaf(outcome, tree.parts[-1]))
 
     def _check_list(self, outcomes: Sequence[Outcome], *trees: Fork) -> None:
         pairs = list(zip(outcomes, trees, strict=True))
@@ -286,6 +297,9 @@ class _Branch:
         for formula in (by_extreme, by_remainder):
             one = formula(self.condition, a, b, self.env) if one is None else one
         known = one is not None and expression(one).free_symbols <= self.parts[0].symbols(self.env)
+        differ = one is not None and expression(a) != expression(b)
+        if differ and any(may_be_none(size) for size in (a, b)):  # the formula need not hold where it is 0
+            known = False
         return one if known else f"{expression(a)}, {expression(b)}"
 
     def _body(self, part: Part, inputs: Inputs, outcome: Outcome, wanted: list[tuple[int, int]], holds: bool) -> Body:

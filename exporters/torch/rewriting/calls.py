@@ -22,7 +22,7 @@ from entrepot.exporters.torch.rewriting.chosen_part import chosen_attribute
 from entrepot.exporters.torch.rewriting.endless import counted, ends, limited
 from entrepot.exporters.torch.rewriting.environment import expression, hint
 from entrepot.exporters.torch.rewriting.links import whole
-from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Stacked, Tracked, Trailing
+from entrepot.exporters.torch.rewriting.lists import Grown, Piled, Stacked, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.logarithms import logarithm
 from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
 from entrepot.exporters.torch.rewriting.sequences import (
@@ -38,6 +38,7 @@ from entrepot.exporters.torch.rewriting.sequences import (
 )
 from entrepot.exporters.torch.rewriting.texts import Text, text
 from entrepot.exporters.torch.rewriting.trees import is_element
+from entrepot.exporters.torch.rewriting.uneven import Lengthened
 from entrepot.exporters.torch.translations.remembered import holds_sizes
 from entrepot.exporters.torch.upstream import numpy_in_torch
 
@@ -334,13 +335,20 @@ def _tolist(plain: Any, tensor: torch.Tensor) -> Any:
 
 
 def _stack(plain: Any, tensors: Any, dim: int = 0, **how: Any) -> Any:
-    made = tensors if isinstance(tensors, Lengthened) else _made(tensors)
+    made = _pieces(tensors) or _made(tensors)
     return plain(tensors, dim, **how) if made is None else made.stacked().movedim(0, dim)
 
 
 def _cat(plain: Any, tensors: Any, dim: int = 0, **how: Any) -> Any:
-    dim, made = how.pop("axis", dim), tensors if isinstance(tensors, Lengthened) else _made(tensors)
+    dim, made = how.pop("axis", dim), _pieces(tensors) or _made(tensors)
     return plain(tensors, dim, **how) if made is None else made.joined_up(dim)
+
+
+def _pieces(tensors: Any) -> Lengthened | None:
+    """Tensors of different sizes that lie one after the other in one."""
+    if isinstance(tensors, Sections):
+        return Lengthened(tensors.tensor, tensors.sizes.reshape(-1, 1), [tensors.axis])
+    return tensors if isinstance(tensors, Lengthened) else None
 
 
 def _pad_sequence(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,20 +18,11 @@ from entrepot.exporters.torch.rewriting.arithmetic import as_number, plus
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, method, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
-from entrepot.exporters.torch.rewriting.combining import keyed, one_of, transposed
+from entrepot.exporters.torch.rewriting.combining import exchange, keyed, one_of, transposed
 from entrepot.exporters.torch.rewriting.endless import MOST_UNROLLED, NotFollowedError, counted, limited
-from entrepot.exporters.torch.rewriting.environment import hint, known
+from entrepot.exporters.torch.rewriting.environment import expression, hint, known
 from entrepot.exporters.torch.rewriting.links import ListError, piled, whole
-from entrepot.exporters.torch.rewriting.lists import (
-    Columns,
-    Grown,
-    Lengthened,
-    Piled,
-    Tracked,
-    Trailing,
-    longer,
-    repeated,
-)
+from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Piled, Tracked, Trailing, longer, repeated
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.masked import beside_mask
 from entrepot.exporters.torch.rewriting.one_tensor import in_index
@@ -41,6 +33,7 @@ from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.substitution import substitute
 from entrepot.exporters.torch.rewriting.texts import text
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
+from entrepot.exporters.torch.rewriting.uneven import Lengthened
 from entrepot.exporters.torch.translations.items import numbers_first
 from entrepot.exporters.torch.translations.stretches import finds_stretch, set_stretch
 from entrepot.exporters.torch.upstream import FakeTensor, numpy_in_torch
@@ -280,7 +273,7 @@ def item(target: Any, index: Any) -> Any:
     """``target[rows, i]`` and ``items[i]``; beside tensors, torch would take a size that varies for a constant."""
     if (part := chosen_part(target, index)) is not None:
         return part
-    if isinstance(target, list | tuple) and isinstance(index, torch.SymInt):
+    if isinstance(target, list | tuple | deque) and isinstance(index, torch.SymInt):
         return one_of(target, index)
     if isinstance(target, np.ndarray):
         return element(target, index)
@@ -308,6 +301,9 @@ def store(target: Any, index: Any, value: Any) -> None:
     """``target[index] = value``; torch would take a size that varies for a constant there."""
     if isinstance(target, numpy_in_torch.ndarray):
         target, value = target.tensor, value.tensor if isinstance(value, numpy_in_torch.ndarray) else value
+    if isinstance(target, list | deque) and isinstance(index, torch.SymInt) and not expression(index).is_Integer:
+        exchange(target, index, value)
+        return
     parts = index if isinstance(index, tuple) else (index,)
     if isinstance(target, torch.Tensor) and finds_stretch(parts):
         set_stretch(target, parts, value)
@@ -377,6 +373,8 @@ def listed_flat(
 
 def spread(*pieces: Any) -> Any:
     """``[*xs, *ys]``."""
+    if isinstance(pieces[0], Trailing | Piled):  # it may hold nothing yet that says what items are like
+        return functools.reduce(operator.add, pieces)
     pieces = tuple(map(whole, pieces))
     if any(isinstance(each, Unfinished) and not isinstance(each.length, int) for each in pieces):
         return functools.reduce(operator.add, [each if isinstance(each, Unfinished) else list(each) for each in pieces])
