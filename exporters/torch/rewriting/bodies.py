@@ -153,7 +153,7 @@ def capture_body(
         if not flow.trips:
             raise
         program = _captured(body, module, equal, tensors, dims, turned=True)
-    _check(program, keys, flow, body.assumed, _Turns.of(flow, body, known))
+    _check(program, keys, flow, body, _Turns.of(flow, body, known))
     return program
 
 
@@ -270,7 +270,7 @@ def _check(
     program: torch.export.ExportedProgram,
     keys: Mapping[tuple[int, int], Any],
     flow: Flow,
-    assumed: Any,
+    body: Body,
     turns: _Turns | None,
 ) -> None:
     users = set(program.graph_signature.user_inputs)
@@ -290,10 +290,13 @@ def _check(
         if size is None or any(str(each).startswith("u") for each in getattr(size, "free_symbols", ()))
     ]
     turn = None if turns is None else values[turns.place].shape[0].node.expr
-    given = sympy.true if assumed is None else _given(assumed, symbols)
+    assumed = sympy.true if body.assumed is None else _given(body.assumed, symbols)
+    entered = body.entered()
+    begun = () if entered is None else sympy.And.make_args(with_equal_sizes(entered, values))
     for guard in notes.guards:
         condition = with_equal_sizes(guard.condition, values)
         mine = [symbol for symbol in free if symbol in condition.free_symbols]
+        given = sympy.And(assumed, *(each for each in begun if each.free_symbols <= condition.free_symbols))
         if not mine or _holds(condition, given, mine, notes.sizes):
             continue
         lengths, tried = [symbol for symbol in mine if symbol != turn], _values(condition, mine, notes.sizes)

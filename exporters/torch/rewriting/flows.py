@@ -59,6 +59,7 @@ class Body:
         weights: The names of those that it reads.
         needed: Sizes outside that have to be a number: with others, it raises an error, or is not run.
         assumed: What holds of numbers that depend on data whenever the body runs, or ``None``.
+        entered: Says after a run what holds of the sizes in it whenever the body runs, or ``None``.
     """
 
     run: Callable[[Sequence[torch.Tensor], Sequence[Any]], list[Any]]
@@ -71,6 +72,7 @@ class Body:
     weights: Collection[str] = ()
     needed: Mapping[Any, int] = field(default_factory=dict)
     assumed: Any = None
+    entered: Callable[[], Any] = lambda: None
 
 
 @dataclass

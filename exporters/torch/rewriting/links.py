@@ -23,7 +23,7 @@ from entrepot.exporters.torch.rewriting.lists import (
 from entrepot.exporters.torch.rewriting.queues import Queue, Queued, QueuedPieces
 from entrepot.exporters.torch.rewriting.results import type_of
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
-from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Place, Rest, UnlikeError, kind
+from entrepot.exporters.torch.rewriting.trees import NUMBERS, UNDEFINED, Fork, Place, Rest, UnlikeError, kind
 from entrepot.exporters.torch.rewriting.uneven import Lengthened, Like
 
 
@@ -53,9 +53,11 @@ def piled(found: Trailing) -> Exception:
     items = found.outside.items
     if isinstance(found, Leading):
         return UnlikeError("a list that grows at its front in a loop is looked at elsewhere than there")
-    if not all(isinstance(item, torch.Tensor) for item in (found.last, *items)):
+    held, numbers = (found.last, *items), isinstance(found.last, NUMBERS)
+    if not all(isinstance(item, NUMBERS if numbers else torch.Tensor) for item in held):
         return UnlikeError("a list that grows in a loop is put together in it before it holds a tensor")
-    form = functools.partial(Piled.of, items, found.last)
+    like = torch.empty((), dtype=type_of(found.last)) if numbers else found.last
+    form = functools.partial(Piled.of, items, like, numbers=numbers)
     return ListError("a list that grows in the loop is put together in it", found.outside, form)
 
 

@@ -221,7 +221,10 @@ class Piled(Growing):
         return Piled.of([*items], torch.empty(self.tensor.shape[1:], dtype=self.tensor.dtype)) + self
 
     def _longer(self, more: torch.Tensor) -> None:
-        self.tensor = torch.cat([self.tensor, more.to(self.tensor.dtype)])
+        dtype = self.tensor.dtype
+        if torch.promote_types(dtype, more.dtype) != dtype:
+            raise TypeError("a list that grows in a loop is given items of several types")
+        self.tensor = torch.cat([self.tensor, more.to(dtype)])
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice) and index.step not in (None, 1):

@@ -157,8 +157,9 @@ def _both(what: str, test: Any, ways: tuple[Any, Any], variables: State, line: i
         raise _not_followed(what, variables, line, error) from error
 
 
-def repeat(test: Callable[[], Any], body: Callable[[], Any], variables: State, line: int) -> None:
-    """``while``."""
+def repeat(test: Callable[[], Any], body: Callable[[], Any], variables: State, line: int, plain: bool) -> None:
+    """``while``; a plain test only compares variables, and may be asked at any time."""
+    holds = test if plain else None
 
     def again() -> Any:
         return as_tensor(settled(test()))
@@ -172,12 +173,12 @@ def repeat(test: Callable[[], Any], body: Callable[[], Any], variables: State, l
         if goes is False:
             return None
         if goes is not True:
-            _loop(variables, turn, line, going=again, starts=goes)
+            _loop(variables, turn, line, going=again, starts=goes, holds=holds)
             return None
         if isinstance(found, torch.SymBool):  # some turns are made at each size, and more at larger ones
             before = variables.get()
             try:
-                return loop(variables, turn, line, going=again, starts=True, give_up=False)
+                return loop(variables, turn, line, going=again, starts=True, holds=holds, give_up=False)
             except UnlikeError:  # the first turn differs
                 variables.put(before)
         body()
@@ -260,9 +261,9 @@ def _over(items: Unfinished, body: Any, left: Any, variables: State, line: int, 
             raise _not_followed("loop", variables, line, second) from second
 
 
-def _loop(variables: State, body: Any, line: int, *, going: Any, starts: Any) -> None:
+def _loop(variables: State, body: Any, line: int, **how: Any) -> None:
     try:
-        loop(variables, body, line, going=going, starts=starts)
+        loop(variables, body, line, **how)
     except UnlikeError as error:
         if _passed_on(error):
             raise
