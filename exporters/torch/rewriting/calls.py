@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from entrepot.exporters.torch.capture.casts import as_builtin
-from entrepot.exporters.torch.capture.extremes import extreme_of_sizes
+from entrepot.exporters.torch.capture.extremes import extreme_of_elements, extreme_of_sizes
 from entrepot.exporters.torch.capture.numpy_arrays import following
 from entrepot.exporters.torch.rewriting import combining, in_python, truths
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_attribute
@@ -198,8 +198,11 @@ def _extreme(choose: Any, plain: Any, *values: Any, **how: Any) -> Any:
     made = one_tensor(values[0]) if len(values) == 1 and not how else None
     if made is not None and made.dim() == 1:
         return (made.max() if choose is torch.sym_max else made.min()).item()
-    followed = None if how or not isinstance(items, list | tuple) else extreme_of_sizes(choose, items)
-    return plain(*values, **how) if followed is None else followed
+    if how or not isinstance(items, list | tuple):
+        return plain(*values, **how)
+    followed = extreme_of_sizes(choose, items)
+    followed = extreme_of_elements(items, largest=choose is torch.sym_max) if followed is None else followed
+    return plain(*values) if followed is None else followed
 
 
 def _sqrt(plain: Any, value: Any) -> Any:
