@@ -12,7 +12,7 @@ import torch
 from entrepot.exporters.torch.capture.blame import export_flat
 from entrepot.exporters.torch.rewriting.endless import NotFollowedError
 from entrepot.exporters.torch.rewriting.environment import SHIFT, note_growing, samples, value_of, with_equal_sizes
-from entrepot.exporters.torch.rewriting.flows import Body, Flow
+from entrepot.exporters.torch.rewriting.flows import Body, Flow, Operand
 from entrepot.exporters.torch.rewriting.reading import owners
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.upstream import size_notes
@@ -43,7 +43,7 @@ class BodyModule(torch.nn.Module):
         self.module = module
         self._run = body.run
         self._count = len(body.tensors)
-        self._growing = [(at, axis) for at, each in enumerate(body.tensors) for axis in _unknown_axes(each.shape)]
+        self._growing = [(at, axis) for at, each in enumerate(body.tensors) for axis in _growing_axes(each)]
         self._shifts = [body.shifts.get(place, 0) for place, _ in enumerate(body.ints, self._count)]
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -65,9 +65,9 @@ class BodyModule(torch.nn.Module):
         return tensor.shape[axis] - shift if shift else tensor.shape[axis]
 
 
-def _unknown_axes(shape: Sequence[Any]) -> list[int]:
+def _growing_axes(operand: Operand) -> list[int]:
     """Those whose size changes from turn to turn."""
-    return [axis for axis, size in enumerate(shape) if size is None]
+    return [axis for axis, size in enumerate(operand.shape) if size is None or axis in operand.growing]
 
 
 class Bodies:

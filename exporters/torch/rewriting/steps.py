@@ -14,7 +14,7 @@ import torch
 from entrepot.exporters.torch.capture.numpy_arrays import element
 from entrepot.exporters.torch.messages import is_about_values
 from entrepot.exporters.torch.rewriting.apart import Apart, picked
-from entrepot.exporters.torch.rewriting.arithmetic import as_number, plus
+from entrepot.exporters.torch.rewriting.arithmetic import as_number, compared, plus
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, method, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
@@ -48,6 +48,7 @@ __all__ = [
     "callee",
     "check",
     "choose",
+    "compared",
     "cut",
     "each",
     "either",
@@ -100,7 +101,7 @@ def settled(test: Any) -> Any:
     if isinstance(test, numpy_in_torch.ndarray):
         test = test.tensor
     if isinstance(test, torch.SymInt):
-        test = test != 0
+        test = compared(test, "NotEq", 0)
     if isinstance(test, torch.SymFloat):
         test = test != 0.0
     if isinstance(test, torch.SymBool):
@@ -111,9 +112,9 @@ def settled(test: Any) -> Any:
     if isinstance(test, Grown):
         return bool(test.items)
     if isinstance(test, Trailing | Piled | Lengthened):
-        return settled(test.count)
+        return settled(compared(test.count, "NotEq", 0))
     if isinstance(test, Columns | Apart):
-        return settled(test.length)
+        return settled(compared(test.length, "NotEq", 0))
     if isinstance(test, Tracked):
         test.look()
     return bool(test)

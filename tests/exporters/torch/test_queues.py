@@ -145,7 +145,36 @@ class Ring(nn.Module):
         return torch.stack(sums, 1) + torch.stack(ring, 1).sum(1, keepdim=True)
 
 
-ALL = [Averaged, Reversed, Delayed, Every, Attended, Joined, Filled, Cut, Dropped, Recent, Ring]
+class Bank(nn.Module):
+    """A list that holds nothing in the first turn, which the loop asks for, and loses its first item later."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        bank, read = [], []
+        for step in x.unbind(1):
+            if len(bank) == 0:
+                read.append(step)
+            else:
+                read.append(step + torch.stack(bank).sum(0))
+            bank.append(step)
+            if len(bank) > 2:
+                bank = bank[1:]
+        return torch.stack(read, 1)
+
+
+class Second(nn.Module):
+    """A list that is given every second state, of which the last one is read as soon as there is one."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        kept, states = [], []
+        for t in range(x.shape[1]):
+            state = torch.tanh(x[:, t] + (kept[-1] if kept else x[:, 0]))
+            states.append(state * (2 if kept else 3))
+            if t % 2 == 1:
+                kept.append(state)
+        return torch.stack(states, 1)
+
+
+ALL = [Averaged, Reversed, Delayed, Every, Attended, Joined, Filled, Cut, Dropped, Recent, Ring, Bank, Second]
 
 
 @pytest.mark.parametrize("kind", ALL)
