@@ -293,6 +293,8 @@ def _islice(plain: Any, values: Any, *limits: Any) -> Any:
 
 
 def _sum(plain: Any, values: Any, start: Any = 0) -> Any:
+    if isinstance(values, Piled) and values.numbers:
+        return values.tensor.sum(0).item() + start
     made = _made(values) if isinstance(values, Grown | Trailing | Piled) else None
     return plain(values, start) if made is None else made.stacked().sum(0) + start
 

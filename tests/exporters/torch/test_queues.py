@@ -161,6 +161,17 @@ class Bank(nn.Module):
         return torch.stack(read, 1)
 
 
+class Totals(nn.Module):
+    """A queue of Python's numbers."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        totals, scaled = deque(maxlen=3), []
+        for t in range(x.shape[1]):
+            totals.append(x[:, t].sum().item())
+            scaled.append(x[:, t] * (sum(totals) / len(totals)) + max(totals))
+        return torch.stack(scaled, 1)
+
+
 class Second(nn.Module):
     """A list that is given every second state, of which the last one is read as soon as there is one."""
 
@@ -174,7 +185,7 @@ class Second(nn.Module):
         return torch.stack(states, 1)
 
 
-ALL = [Averaged, Reversed, Delayed, Every, Attended, Joined, Filled, Cut, Dropped, Recent, Ring, Bank, Second]
+ALL = [Averaged, Reversed, Delayed, Every, Attended, Joined, Filled, Cut, Dropped, Recent, Ring, Bank, Second, Totals]
 
 
 @pytest.mark.parametrize("kind", ALL)
