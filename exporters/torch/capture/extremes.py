@@ -26,6 +26,8 @@ def extremes_followed() -> Iterator[None]:
         items = list(values[0]) if several else list(values)  # of an iterator, there is one only
         choose = torch.sym_max if tensor_callable is torch.maximum else torch.sym_min
         followed = None if how else extreme_of_sizes(choose, items)
+        if followed is None and not how:
+            followed = extreme_of_elements(items, largest=choose is torch.sym_max)
         if followed is None:
             return plain(
                 *([items] if several else values), real_callable=real_callable, tensor_callable=tensor_callable, **how
@@ -46,6 +48,33 @@ def extreme_of_sizes(choose: Callable[[Any, Any], Any], items: Sequence[Any]) ->
         of_tensors = torch.maximum if choose is torch.sym_max else torch.minimum
         return functools.reduce(of_tensors, map(_as_tensor, items))
     return None
+
+
+def extreme_of_elements(items: Sequence[Any], *, largest: bool) -> Any:
+    """The extreme of tensors of one element, and numbers, as Python finds it; ``None`` for other things.
+
+    Python would ask which of two is larger. It keeps the first that nothing exceeds, also where that is NaN.
+    """
+    tensors = [item for item in items if isinstance(item, torch.Tensor)]
+    if not tensors or len(items) < 2 or {(each.dtype, each.shape) for each in tensors} != {_kind(tensors[0])}:
+        return None
+    numbers = float if tensors[0].is_floating_point() else int
+    if any(size != 1 for size in tensors[0].shape) or not all(_goes_with(each, tensors[0], numbers) for each in items):
+        return None
+    like = tensors[0]
+    found, *others = (each if isinstance(each, torch.Tensor) else torch.full_like(like, each) for each in items)
+    for other in others:
+        found = torch.where(other > found if largest else other < found, other, found)
+    return found
+
+
+def _kind(tensor: torch.Tensor) -> tuple[torch.dtype, torch.Size]:
+    return tensor.dtype, tensor.shape
+
+
+def _goes_with(item: Any, like: torch.Tensor, numbers: type) -> bool:
+    """Whether it is a tensor, or a number that may take the place of one."""
+    return isinstance(item, torch.Tensor) or (like.dim() == 0 and type(item) in (int, numbers))
 
 
 def _is_whole(item: Any) -> bool:

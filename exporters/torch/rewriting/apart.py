@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from entrepot.exporters.torch.rewriting.lists import Filled, Lengthened, Piled, Tracked, Trailing
+from entrepot.exporters.torch.rewriting.lists import Piled, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.sequences import Unfinished
 from entrepot.exporters.torch.rewriting.trees import Fork, Place, Rest, UnlikeError, gather, paired, places, spread
+from entrepot.exporters.torch.rewriting.uneven import Filled, Lengthened
 
 
 class Apart(Filled, Unfinished):
@@ -23,9 +25,9 @@ class Apart(Filled, Unfinished):
         self.row, self.lists = row, list(lists)
 
     @classmethod
-    def of(cls, row: Fork, items: Iterable[Any]) -> Apart:
-        """With the rows of a list."""
-        made = cls(row, *([] for _ in places(row)))
+    def of(cls, row: Fork, items: Iterable[Any], empty: Callable[[], Any] = list) -> Apart:
+        """With the rows of a list, or of what else starts empty."""
+        made = cls(row, *(empty() for _ in places(row)))
         made.extend(items)
         return made
 
@@ -83,6 +85,8 @@ def picked(rows: Any, function: Callable[[Any], Any]) -> Any:
         return None
     cell = function(gather(rows.row, [_Cell(at) for at in range(len(rows.lists))]))
     found = rows.lists[cell.at] if isinstance(cell, _Cell) else None
+    if isinstance(found, deque):
+        return list(found)
     return found.joined(found.parts()) if isinstance(found, Lengthened | Piled) else copy.copy(found)
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.rewriting.environment import may_be_none
 from entrepot.exporters.torch.rewriting.sequences import Parted
+from entrepot.exporters.torch.rewriting.shapes import as_tensor
 
 _PLAIN: Mapping[str, Callable[[Any, Any], Any]] = {
     "Eq": operator.eq,
@@ -40,6 +42,13 @@ def as_number(left: Any, how: str, right: Any) -> Any:
         return _one(difference + 1)
     apart = _one(torch.sym_max(difference, -difference))
     return apart if how == "NotEq" else 1 - apart
+
+
+def compared(left: Any, how: str, right: Any) -> Any:
+    """``len(items) > right`` of a list that grows in a loop: torch would have that it holds something already."""
+    if may_be_none(left) or may_be_none(right):
+        left, right = as_tensor(left), as_tensor(right)
+    return _PLAIN[how](left, right)
 
 
 def _one(size: Any) -> Any:

@@ -11,8 +11,8 @@ import torch
 
 from entrepot.exporters.torch.capture.blame import export_flat
 from entrepot.exporters.torch.rewriting.endless import NotFollowedError
-from entrepot.exporters.torch.rewriting.environment import SHIFT, samples, value_of, with_equal_sizes
-from entrepot.exporters.torch.rewriting.flows import Body, Flow
+from entrepot.exporters.torch.rewriting.environment import SHIFT, note_growing, samples, value_of, with_equal_sizes
+from entrepot.exporters.torch.rewriting.flows import Body, Flow, Operand
 from entrepot.exporters.torch.rewriting.reading import owners
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.upstream import size_notes
@@ -43,6 +43,7 @@ class BodyModule(torch.nn.Module):
         self.module = module
         self._run = body.run
         self._count = len(body.tensors)
+        self._growing = [(at, axis) for at, each in enumerate(body.tensors) for axis in _growing_axes(each)]
         self._shifts = [body.shifts.get(place, 0) for place, _ in enumerate(body.ints, self._count)]
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -53,6 +54,8 @@ class BodyModule(torch.nn.Module):
                 torch._check(equal)  # noqa: SLF001 - documented
         if self._turned:
             torch._check(tensors[self._count].shape[0] >= self._shifts[0])  # noqa: SLF001 - documented
+        for at, axis in self._growing:
+            note_growing(tensors[at].shape[axis])
         ints = [self._size(carrier, place, 0) for place, carrier in enumerate(tensors[self._count :], self._count)]
         return tuple(self._run(tensors[: self._count], ints))
 
@@ -60,6 +63,11 @@ class BodyModule(torch.nn.Module):
         """That of an axis, or the number that it stands for."""
         shift = self._shifts[place - self._count] if self._count <= place < self._count + len(self._shifts) else 0
         return tensor.shape[axis] - shift if shift else tensor.shape[axis]
+
+
+def _growing_axes(operand: Operand) -> list[int]:
+    """Those whose size changes from turn to turn."""
+    return [axis for axis, size in enumerate(operand.shape) if size is None or axis in operand.growing]
 
 
 class Bodies:
@@ -145,7 +153,7 @@ def capture_body(
         if not flow.trips:
             raise
         program = _captured(body, module, equal, tensors, dims, turned=True)
-    _check(program, keys, flow, body.assumed, _Turns.of(flow, body, known))
+    _check(program, keys, flow, body, _Turns.of(flow, body, known))
     return program
 
 
@@ -262,7 +270,7 @@ def _check(
     program: torch.export.ExportedProgram,
     keys: Mapping[tuple[int, int], Any],
     flow: Flow,
-    assumed: Any,
+    body: Body,
     turns: _Turns | None,
 ) -> None:
     users = set(program.graph_signature.user_inputs)
@@ -282,10 +290,13 @@ def _check(
         if size is None or any(str(each).startswith("u") for each in getattr(size, "free_symbols", ()))
     ]
     turn = None if turns is None else values[turns.place].shape[0].node.expr
-    given = sympy.true if assumed is None else _given(assumed, symbols)
+    assumed = sympy.true if body.assumed is None else _given(body.assumed, symbols)
+    entered = body.entered()
+    begun = () if entered is None else sympy.And.make_args(with_equal_sizes(entered, values))
     for guard in notes.guards:
         condition = with_equal_sizes(guard.condition, values)
         mine = [symbol for symbol in free if symbol in condition.free_symbols]
+        given = sympy.And(assumed, *(each for each in begun if each.free_symbols <= condition.free_symbols))
         if not mine or _holds(condition, given, mine, notes.sizes):
             continue
         lengths, tried = [symbol for symbol in mine if symbol != turn], _values(condition, mine, notes.sizes)

@@ -22,11 +22,19 @@ from entrepot.exporters.torch.rewriting.environment import (
     environment,
     expression,
     is_private,
+    may_be_none,
     supposed,
     taken_at,
 )
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
-from entrepot.exporters.torch.rewriting.links import is_row, kept_apart, lopsided, lopsided_after_loop, rows_by_turns
+from entrepot.exporters.torch.rewriting.links import (
+    is_row,
+    kept_apart,
+    lopsided,
+    lopsided_after_loop,
+    queued,
+    rows_by_turns,
+)
 from entrepot.exporters.torch.rewriting.lists import Grown, Stacked
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT
@@ -195,6 +203,12 @@ class _Branch:
             self._check_grown(outcomes, next((each for each in owners if each is not None), None), one, other)
         elif isinstance(one.model, list) and isinstance(other.model, list) and owners[0] is owners[1] is not None:
             self._check_list(outcomes, owners[0], one, other)
+        elif isinstance(one.model, deque) and isinstance(other.model, deque) and owners[0] is owners[1] is not None:
+            self._check_queue(outcomes, owners[0], one, other)
+
+    def _check_queue(self, outcomes: Sequence[Outcome], owner: Any, *trees: Fork) -> None:
+        outcome, tree = max(zip(outcomes, trees, strict=True), key=lambda pair: len(pair[1].parts))
+        raise queued(owner, tree.parts[-1], _leaf(outcome, tree.parts[-1]))
 
     def _check_grown(self, outcomes: Sequence[Outcome], owner: Any, *trees: Fork) -> None:
         """The same for a list that a loop has made."""
@@ -260,7 +274,7 @@ class _Branch:
             arm = None
             if self.assumed is not None:
                 left = [(outcomes[0].leaves[first], outcomes[1].leaves[second]) for first, second in pairs]
-                arm = sufficient_arm(self.assumed, left)
+                arm = sufficient_arm(self.assumed, left, self.env)
             if arm is None:
                 raise
             raise FormError(str(error), arm) from error
@@ -307,6 +321,9 @@ class _Branch:
         for formula in (by_extreme, by_remainder):
             one = formula(self.condition, a, b, self.env) if one is None else one
         known = one is not None and expression(one).free_symbols <= self.parts[0].symbols(self.env)
+        differ = one is not None and expression(a) != expression(b)
+        if differ and any(may_be_none(size) for size in (a, b)):  # the formula need not hold where it is 0
+            known = False
         return one if known else f"{expression(a)}, {expression(b)}"
 
     def _body(self, part: Part, inputs: Inputs, outcome: Outcome, wanted: list[tuple[int, int]], holds: bool) -> Body:

@@ -15,14 +15,14 @@ import numpy as np
 import torch
 
 from entrepot.exporters.torch.capture.casts import as_builtin
-from entrepot.exporters.torch.capture.extremes import extreme_of_sizes
+from entrepot.exporters.torch.capture.extremes import extreme_of_elements, extreme_of_sizes
 from entrepot.exporters.torch.capture.numpy_arrays import following
 from entrepot.exporters.torch.rewriting import combining, in_python, truths
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_attribute
 from entrepot.exporters.torch.rewriting.endless import counted, ends, limited
 from entrepot.exporters.torch.rewriting.environment import expression, hint
 from entrepot.exporters.torch.rewriting.links import whole
-from entrepot.exporters.torch.rewriting.lists import Grown, Lengthened, Piled, Stacked, Tracked, Trailing
+from entrepot.exporters.torch.rewriting.lists import Grown, Piled, Stacked, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.logarithms import logarithm
 from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
 from entrepot.exporters.torch.rewriting.sequences import (
@@ -38,6 +38,7 @@ from entrepot.exporters.torch.rewriting.sequences import (
 )
 from entrepot.exporters.torch.rewriting.texts import Text, text
 from entrepot.exporters.torch.rewriting.trees import is_element
+from entrepot.exporters.torch.rewriting.uneven import Lengthened
 from entrepot.exporters.torch.translations.remembered import holds_sizes
 from entrepot.exporters.torch.upstream import numpy_in_torch
 
@@ -146,7 +147,7 @@ def _len(plain: Any, value: Any) -> Any:
         return value.shape[0]
     if isinstance(value, Tracked):
         value.look()
-    if isinstance(value, Trailing | Piled):
+    if isinstance(value, Trailing | Piled | Lengthened):
         return value.count
     value = whole(value)
     return value.length if isinstance(value, Unfinished) else plain(value)
@@ -197,8 +198,11 @@ def _extreme(choose: Any, plain: Any, *values: Any, **how: Any) -> Any:
     made = one_tensor(values[0]) if len(values) == 1 and not how else None
     if made is not None and made.dim() == 1:
         return (made.max() if choose is torch.sym_max else made.min()).item()
-    followed = None if how or not isinstance(items, list | tuple) else extreme_of_sizes(choose, items)
-    return plain(*values, **how) if followed is None else followed
+    if how or not isinstance(items, list | tuple):
+        return plain(*values, **how)
+    followed = extreme_of_sizes(choose, items)
+    followed = extreme_of_elements(items, largest=choose is torch.sym_max) if followed is None else followed
+    return plain(*values) if followed is None else followed
 
 
 def _sqrt(plain: Any, value: Any) -> Any:
@@ -287,6 +291,8 @@ def _islice(plain: Any, values: Any, *limits: Any) -> Any:
 
 
 def _sum(plain: Any, values: Any, start: Any = 0) -> Any:
+    if isinstance(values, Piled) and values.numbers:
+        return values.tensor.sum(0).item() + start
     made = _made(values) if isinstance(values, Grown | Trailing | Piled) else None
     return plain(values, start) if made is None else made.stacked().sum(0) + start
 
@@ -332,13 +338,20 @@ def _tolist(plain: Any, tensor: torch.Tensor) -> Any:
 
 
 def _stack(plain: Any, tensors: Any, dim: int = 0, **how: Any) -> Any:
-    made = tensors if isinstance(tensors, Lengthened) else _made(tensors)
+    made = _pieces(tensors) or _made(tensors)
     return plain(tensors, dim, **how) if made is None else made.stacked().movedim(0, dim)
 
 
 def _cat(plain: Any, tensors: Any, dim: int = 0, **how: Any) -> Any:
-    dim, made = how.pop("axis", dim), tensors if isinstance(tensors, Lengthened) else _made(tensors)
+    dim, made = how.pop("axis", dim), _pieces(tensors) or _made(tensors)
     return plain(tensors, dim, **how) if made is None else made.joined_up(dim)
+
+
+def _pieces(tensors: Any) -> Lengthened | None:
+    """Tensors of different sizes that lie one after the other in one."""
+    if isinstance(tensors, Sections):
+        return Lengthened(tensors.tensor, tensors.sizes.reshape(-1, 1), [tensors.axis])
+    return tensors if isinstance(tensors, Lengthened) else None
 
 
 def _pad_sequence(

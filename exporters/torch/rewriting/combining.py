@@ -16,20 +16,48 @@ from entrepot.exporters.torch.rewriting.links import whole
 from entrepot.exporters.torch.rewriting.lists import Columns, Tracked
 from entrepot.exporters.torch.rewriting.sequences import Numbers, Rows, Span, Together, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
-from entrepot.exporters.torch.rewriting.trees import NUMBERS
+from entrepot.exporters.torch.rewriting.trees import NUMBERS, UnlikeError, gather, paired, spread
 
 
-def one_of(items: Sequence[Any], index: Any) -> Any:
-    """An item of a list; one of them all, if they are alike and which one it is varies."""
-    numbers = all(isinstance(each, NUMBERS) for each in items)
+def are_alike(items: Any) -> bool:
+    """Whether a list holds numbers, or tensors of one shape."""
     shapes = [[expression(size) for size in each.shape] for each in items if isinstance(each, torch.Tensor)]
-    tensors = len(shapes) == len(items) and all(shape == shapes[0] for shape in shapes)
-    if not items or not (numbers or tensors) or expression(index).is_Integer:
+    numbers = all(isinstance(each, NUMBERS) for each in items)
+    return bool(items) and (numbers or (len(shapes) == len(items) and all(shape == shapes[0] for shape in shapes)))
+
+
+def one_of(items: Any, index: Any) -> Any:
+    """An item of a list; one of them all, if they are alike and which one it is varies."""
+    if not are_alike(items) or expression(index).is_Integer:
         return items[index]
     if isinstance(items, Tracked):
         items.look()
     found = torch.stack([as_tensor(each) for each in items])[index]
-    return found.item() if numbers else found
+    return found if isinstance(items[0], torch.Tensor) else found.item()
+
+
+def exchange(items: Any, index: Any, value: Any) -> None:
+    """``items[index] = value`` where it varies which of them it is: each stays unless it is the one."""
+    place = as_tensor(index) % len(items)
+    leaves: list[Any] = []
+    new = spread(value, leaves)
+    for at, item in enumerate(list(items)):
+        old = spread(item, leaves)
+        for one, other in paired(old, new):
+            leaves[one.index] = _either(place == at, leaves[other.index], leaves[one.index])
+        items[at] = gather(old, leaves)
+
+
+def _either(holds: torch.Tensor, one: Any, other: Any) -> Any:
+    """One of two tensors or numbers that are alike."""
+    tensors = as_tensor(one), as_tensor(other)
+    sizes = [[expression(size) for size in each.shape] for each in tensors]
+    if isinstance(one, torch.Tensor) is not isinstance(other, torch.Tensor) or sizes[0] != sizes[1]:
+        raise UnlikeError("an item of a list is exchanged for something of another size")
+    if tensors[0].dtype != tensors[1].dtype:
+        raise UnlikeError("an item of a list is exchanged for something of another type")
+    found = torch.where(holds, *tensors)
+    return found if isinstance(one, torch.Tensor) else found.item()
 
 
 class Product(Unfinished):

@@ -13,7 +13,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 
-from entrepot.exporters.torch.rewriting.environment import expression, samples, value_of
+from entrepot.exporters.torch.rewriting.environment import expression, none_where, samples, value_of
 from entrepot.exporters.torch.rewriting.trees import Undefined, UnlikeError
 
 _SIZES = range(5)
@@ -32,15 +32,18 @@ class FormError(UnlikeError):
         self.arm = arm
 
 
-def sufficient_arm(condition: Any, pairs: Sequence[tuple[Any, Any]]) -> int | None:
+def sufficient_arm(condition: Any, pairs: Sequence[tuple[Any, Any]], env: Any = None) -> int | None:
     """The number of an arm that may be taken always, or ``None``.
 
     Args:
         condition: On sizes that depend on data; the first arm is taken where it holds.
         pairs: What the two arms leave.
+        env: The shape environment, if there is one, which may know more of these sizes.
     """
-    found = zip((1, 0), (condition, sympy.Not(condition)), strict=True)
-    return next((arm for arm, taken in found if _are_alike(pairs, list(_where(taken)))), None)
+    for arm, taken in zip((1, 0), (condition, sympy.Not(condition)), strict=True):
+        if _are_alike(pairs, [{**none_where(env, sizes), **sizes} for sizes in _where(taken)]):
+            return arm
+    return None
 
 
 def _where(condition: Any) -> Iterator[dict[Any, int]]:

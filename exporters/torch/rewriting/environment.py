@@ -34,6 +34,10 @@ SHIFT = 2
 """How far a number is from the size that stands for it: torch knows of no size that it is 0 or 1."""
 _PRIVATE: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
 """Symbols that mean something in runs aside only, by environment."""
+_FROM_NONE: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
+"""Sizes of what grows in a loop, by environment."""
+_EMPTY: weakref.WeakKeyDictionary[Any, set[tuple[Any, Any]]] = weakref.WeakKeyDictionary()
+"""Sizes that are 0 wherever others are, by environment."""
 
 
 def environment(values: Sequence[Any]) -> Any:
@@ -72,6 +76,30 @@ def is_private(size: Any) -> bool:
     return any(symbol in own for symbol in expression(size).free_symbols)
 
 
+def empty_without(count: Any, size: Any) -> None:
+    """Note that a size is 0 wherever a number of things is, as torch takes those that depend on data for unrelated."""
+    if isinstance(count, torch.SymInt) and isinstance(size, torch.SymInt):
+        _EMPTY.setdefault(count.node.shape_env, set()).add((expression(count), expression(size)))
+
+
+def none_where(env: Any, sizes: Mapping[Any, int]) -> dict[Any, int]:
+    """The sizes that are 0 where others are what is given, beside these."""
+    pairs = () if env is None else _EMPTY.get(env, ())
+    return {env.replace(size): 0 for count, size in pairs if value_of(env.replace(count), sizes) == 0}
+
+
+def note_growing(size: Any) -> None:
+    """Note that it is the size of what grows in a loop."""
+    if isinstance(size, torch.SymInt):
+        _FROM_NONE.setdefault(size.node.shape_env, set()).update(expression(size).free_symbols)
+
+
+def may_be_none(size: Any) -> bool:
+    """Whether it is the size of what grows in a loop: it may be 0, though torch takes for granted that it is not."""
+    own = _FROM_NONE.get(size.node.shape_env, ()) if isinstance(size, torch.SymInt) else ()
+    return any(symbol in own for symbol in expression(size).free_symbols)
+
+
 def known(condition: Any) -> bool | None:
     """Whether a condition on sizes always holds, or never; ``None`` where it depends on them."""
     if not isinstance(condition, torch.SymBool):
@@ -104,6 +132,8 @@ class Aside:
         symbol = self.env.create_symbol(value, source, DimDynamic.DYNAMIC, None, do_not_specialize_zero_one=open_below)
         self.private.add(symbol)
         _PRIVATE.setdefault(self.env, set()).add(symbol)
+        if open_below:
+            _FROM_NONE.setdefault(self.env, set()).add(symbol)
         return self.env.create_symintnode(symbol, hint=value, source=source)
 
     def conditions(self) -> list[Any]:

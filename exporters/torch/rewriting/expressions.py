@@ -57,8 +57,13 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         """``a is True``, ``x.shape == y.shape``, ``x.shape[1] in (1, 3)``."""
+        lengths = any(_is_length(each) for each in (node.left, *node.comparators))
         self.generic_visit(node)
         match node:
+            case ast.Compare(
+                left, [ast.Eq() | ast.NotEq() | ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() as how], [right]
+            ) if lengths:
+                return _step("compared", left, ast.Constant(type(how).__name__), right)
             case ast.Compare(left, [ast.In() | ast.NotIn() as how], [right]):
                 return _step("among", left, right, ast.Constant(isinstance(how, ast.In)))
             case ast.Compare(left, [ast.Eq() | ast.NotEq() as how], [right]) if _is_shape(left) or _is_shape(right):
@@ -210,6 +215,10 @@ def _as_number(node: ast.expr) -> ast.expr:
         case ast.Compare(left, [ast.Eq() | ast.NotEq() | ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() as how], [right]):
             return ast.copy_location(_step("as_number", left, ast.Constant(type(how).__name__), right), node)
     return node
+
+
+def _is_length(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
 
 
 def _is_shape(node: ast.expr) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from entrepot.exporters.torch.rewriting.environment import expression, hint, without_powers
+from entrepot.exporters.torch.rewriting.environment import expression, hint, may_be_none, without_powers
 
 _library = torch.library.Library("entrepot", "FRAGMENT")
 _library.define("flow(Tensor[] tensors, SymInt[] ints, SymInt[] sizes, str key) -> Tensor[]")
@@ -37,11 +37,13 @@ class Operand:
         dtype: Its element type.
         shape: For each axis a number, or an expression over the sizes outside.
         sample: The same in numbers; ``None`` for those that depend on data.
+        growing: Axes along which a loop around makes it grow.
     """
 
     dtype: torch.dtype
     shape: tuple[Any, ...]
     sample: tuple[int | None, ...]
+    growing: tuple[int, ...] = ()
 
 
 @dataclass
@@ -59,6 +61,7 @@ class Body:
         weights: The names of those that it reads.
         needed: Sizes outside that have to be a number: with others, it raises an error, or is not run.
         assumed: What holds of numbers that depend on data whenever the body runs, or ``None``.
+        entered: Says after a run what holds of the sizes in it whenever the body runs, or ``None``.
     """
 
     run: Callable[[Sequence[torch.Tensor], Sequence[Any]], list[Any]]
@@ -71,6 +74,7 @@ class Body:
     weights: Collection[str] = ()
     needed: Mapping[Any, int] = field(default_factory=dict)
     assumed: Any = None
+    entered: Callable[[], Any] = lambda: None
 
 
 @dataclass
@@ -168,4 +172,5 @@ def operand(tensor: torch.Tensor) -> Operand:
     """A tensor as a body is to be given one."""
     sizes: tuple[Any, ...] = tuple(tensor.shape)
     shape = tuple(size if isinstance(size, int) else expression(size) for size in sizes)
-    return Operand(tensor.dtype, shape, tuple(hint(size) for size in sizes))
+    growing = tuple(axis for axis, size in enumerate(sizes) if may_be_none(size))
+    return Operand(tensor.dtype, shape, tuple(hint(size) for size in sizes), growing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,16 +15,17 @@ from entrepot.exporters.torch.rewriting.lists import (
     Columns,
     Grown,
     Leading,
-    Lengthened,
-    Like,
     Piled,
     Stacked,
     Tracked,
     Trailing,
 )
+from entrepot.exporters.torch.rewriting.queues import Queue, Queued, QueuedPieces
+from entrepot.exporters.torch.rewriting.results import type_of
 from entrepot.exporters.torch.rewriting.sequences import Elements
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
-from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Fork, Place, Rest, UnlikeError, kind_of
+from entrepot.exporters.torch.rewriting.trees import NUMBERS, UNDEFINED, Fork, Place, Rest, UnlikeError, kind
+from entrepot.exporters.torch.rewriting.uneven import Lengthened, Like
 from entrepot.exporters.torch.upstream import numpy_in_torch
 
 
@@ -53,9 +55,11 @@ def piled(found: Trailing) -> Exception:
     items = found.outside.items
     if isinstance(found, Leading):
         return UnlikeError("a list that grows at its front in a loop is looked at elsewhere than there")
-    if not all(isinstance(item, torch.Tensor) for item in (found.last, *items)):
+    held, numbers = (found.last, *items), isinstance(found.last, NUMBERS)
+    if not all(isinstance(item, NUMBERS if numbers else torch.Tensor) for item in held):
         return UnlikeError("a list that grows in a loop is put together in it before it holds a tensor")
-    form = functools.partial(Piled.of, items, found.last)
+    like = torch.empty((), dtype=type_of(found.last)) if numbers else found.last
+    form = functools.partial(Piled.of, items, like, numbers=numbers)
     return ListError("a list that grows in the loop is put together in it", found.outside, form)
 
 
@@ -72,7 +76,7 @@ def whole(items: Any) -> Any:
 
 def _outermost(found: Any) -> Any:
     """The list outside of all blocks that this one is a copy of."""
-    while isinstance(found, Tracked) and found.origin is not None:
+    while isinstance(found, Tracked | Queue) and found.origin is not None:
         found = found.origin
     return found
 
@@ -140,6 +144,30 @@ def kept_apart(found: Any, row: Any) -> UnlikeError:
     return ListError("a list is given rows that hold several things", origin, form)
 
 
+def queued(found: Any, item: Any, leaf: Any) -> UnlikeError:
+    """A queue is given an item: what it holds is kept in one tensor.
+
+    Args:
+        found: The queue, as it is outside.
+        item: What it is given, as a tree.
+        leaf: The same where it is a tensor or number.
+    """
+    origin = _outermost(found)
+    if isinstance(item, Fork) and (looks := pattern(item)) is not None:
+        form: Any = functools.partial(Apart.of, looks, [*origin], functools.partial(deque, maxlen=origin.maxlen))
+        return ListError("a queue is given rows that hold several things", origin, form)
+    like = leaf if isinstance(leaf, torch.Tensor) else torch.empty((), dtype=type_of(leaf))
+    changing = [axis for axis, size in enumerate(like.shape) if is_private(size)]
+    if not isinstance(item, Place) or len(changing) > 1:
+        return UnlikeError("a queue is given something else than numbers and tensors that differ along one axis")
+    if changing:
+        form = functools.partial(QueuedPieces.of_queue, [*origin], origin.maxlen, like, changing)
+    else:
+        numbers = not isinstance(leaf, torch.Tensor)
+        form = functools.partial(Queued.of_queue, [*origin], origin.maxlen, like, numbers=numbers)
+    return ListError("a queue is filled in the loop", origin, form)
+
+
 def lopsided(found: Any, like: torch.Tensor, *, uneven: bool, numbers: bool = False) -> UnlikeError:
     """A list is given an item in one arm of a branch alone: its items are kept in one tensor.
 
@@ -170,7 +198,12 @@ def lopsided_after_loop(found: Grown, like: torch.Tensor, axes: Sequence[int]) -
     """
 
     def form() -> Any:
-        return Lengthened.of(found, like, axes) if axes else Piled.of(found, like)
+        if not axes:
+            return Piled.of([], like) + found
+        made = Lengthened.of([], like, axes)
+        for item in found.items:
+            made.stack(item.tensor) if isinstance(item, Stacked) else made.append(item)
+        return made
 
     return ListError("one arm gives an item to a list that a loop has made, and the other does not", found, form)
 
@@ -205,6 +238,11 @@ class Links:
                 self._table(before, after)
             case Fork(list()), Fork(Lengthened() as pieces):
                 raise uneven(before.model, like := pieces.piece(), _differing(like, pieces.axes))
+            case Fork(deque()), Fork(deque()) if len(after.parts) != len(before.parts):
+                item = (after.parts or before.parts)[-1]
+                if after.parts and len(after.parts) == before.model.maxlen:
+                    raise UnlikeError("a queue is full after the first time")
+                raise queued(before.model, item, self._leaves[item.index] if isinstance(item, Place) else None)
             case Fork(model), Fork() if isinstance(model, list | Grown) and len(after.parts) > len(before.parts):
                 self._list(before, after)
             case Fork(), Fork() if _alike(before, after):
@@ -217,9 +255,10 @@ class Links:
 
     def _list(self, before: Fork, after: Fork) -> None:
         outside = self._copies.get(id(after.model), (None, before.model))[1]
-        if getattr(after.model, "read", False):
-            raise _read(outside, front=after.model.front > 0)
-        old, front = len(before.parts), after.model.front
+        front = getattr(after.model, "front", 0)
+        if getattr(after.model, "read", type(after.model) is list):  # a new list: how much of the old one is in it?
+            raise _read(outside, front=front > 0)
+        old = len(before.parts)
         new = len(after.parts) - old
         if front not in (0, new):
             raise UnlikeError("a list grows at both ends")
@@ -323,7 +362,7 @@ class Links:
 
 def _alike(before: Fork, after: Fork) -> bool:
     """Whether two containers are of one kind; lists may have been copied."""
-    kinds = {kind_of(each.model) for each in (before, after)}
+    kinds = {kind(each.model) for each in (before, after)}
     return len(kinds) == 1 and before.keys == after.keys and len(before.parts) == len(after.parts)
 
 

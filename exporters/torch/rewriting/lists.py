@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.rewriting.sequences import Numbers, Parted, Rows, Sections, Unfinished
+from entrepot.exporters.torch.rewriting.sequences import Numbers, Parted, Rows, Unfinished, rows_between
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
+from entrepot.exporters.torch.rewriting.uneven import Filled, Growing, Lengthened
 
 
 class Tracked(list[Any]):
@@ -78,35 +78,9 @@ class Tracked(list[Any]):
         self.look()
         return super().pop(index)
 
-
-class Filled(Parted):
-    """What is given items at its end, as lists are."""
-
-    def append(self, item: Any) -> None:
-        """Put an item at the end."""
-        raise NotImplementedError
-
-    def extend(self, items: Any) -> None:
-        """Put several at the end."""
-        for item in items:
-            self.append(item)
-
-    def __iadd__(self, items: Any) -> Self:
-        self.extend(items)
-        return self
-
-
-class Growing(Filled):
-    """What stands for a list that grows in a loop."""
-
-    def __iter__(self) -> Iterator[Any]:
-        """Python would go through a list without end, since nothing says that an item is not there."""
-        raise TypeError("a list that grows in a loop is gone through in it")
-
-    def __add__(self, items: Iterable[Any]) -> Any:
-        longer = self.joined(self.parts())
-        longer.extend(items)
-        return longer
+    def __delitem__(self, index: Any) -> None:
+        self.look()
+        super().__delitem__(index)
 
 
 class Trailing(Growing):
@@ -147,8 +121,21 @@ class Trailing(Growing):
 
     def __getitem__(self, index: Any) -> Any:
         if index != self.place:
-            raise TypeError("a list that grows in a loop is looked at elsewhere than at its end")
+            self._put_together()
         return self.last
+
+    def __delitem__(self, index: Any) -> None:
+        self._put_together()
+
+    def pop(self, index: Any = -1) -> Any:
+        """Take an item out."""
+        self._put_together()
+
+    def _put_together(self) -> None:
+        """Have all items kept, of which the last one does not tell enough."""
+        from entrepot.exporters.torch.rewriting.links import piled
+
+        raise piled(self)
 
 
 class Leading(Trailing):
@@ -166,115 +153,6 @@ class Leading(Trailing):
         self.last, self.count = item, self.count + 1
 
 
-class Like(NamedTuple):
-    """What an item is like whose sizes may mean nothing where they are asked for."""
-
-    shape: Sequence[Any]
-    dtype: torch.dtype
-
-
-class Lengthened(Growing):
-    """A list that is given pieces of different sizes in a loop, as one tensor.
-
-    Args:
-        tensor: What it holds so far, along one axis, in the place of the first of those below, that stands for all.
-        sizes: Those of the pieces, a row each.
-        axes: Along which pieces differ; numbers that are apart along the last of them are nearest.
-    """
-
-    def __init__(self, tensor: torch.Tensor, sizes: torch.Tensor, axes: Sequence[int]) -> None:
-        self.tensor, self.sizes, self.axes = tensor, sizes, axes
-        self._place = axes[0] - sum(axis < axes[0] for axis in axes)
-        self._together = [*range(self._place, self._place + len(axes))]
-
-    @property
-    def count(self) -> Any:
-        """How many pieces there are."""
-        return self.sizes.shape[0]
-
-    @classmethod
-    def of(cls, items: Iterable[torch.Tensor], like: torch.Tensor | Like, axes: Sequence[int]) -> Lengthened:
-        """With what a list holds before the loop, and one of the pieces to come."""
-        shape = [0 if at == axes[0] else size for at, size in enumerate(like.shape) if at not in axes[1:]]
-        made = cls(torch.empty(shape, dtype=like.dtype), torch.empty(0, len(axes), dtype=torch.int64), axes)
-        made.extend(items)
-        return made
-
-    def piece(self) -> Like:
-        """What one of the pieces is like."""
-        shape = [size for at, size in enumerate(self.tensor.shape) if at != self._place]
-        for axis in sorted(self.axes):
-            shape.insert(axis, 1)
-        return Like(shape, self.tensor.dtype)
-
-    def parts(self) -> Sequence[Any]:
-        return self.tensor, self.sizes
-
-    def joined(self, parts: Sequence[Any]) -> Lengthened:
-        return Lengthened(parts[0], parts[1], self.axes)
-
-    def append(self, item: torch.Tensor) -> None:
-        sizes = torch.stack([as_tensor(item.shape[axis]) for axis in self.axes])
-        self._join(item.movedim([*self.axes], self._together), sizes.unsqueeze(0))
-
-    def extend(self, items: Any) -> None:
-        if isinstance(items, Lengthened) and [*items.axes] == [*self.axes[: len(items.axes)]]:
-            self._join(*self._laid_out(items))
-        elif isinstance(items, Grown):
-            for item in items.items:
-                self._stack(item.tensor) if isinstance(item, Stacked) else self.append(item)
-        else:
-            super().extend(items)
-
-    def _stack(self, rows: torch.Tensor) -> None:
-        """Pieces of one size along a new first axis."""
-        sizes = torch.stack([as_tensor(rows.shape[axis + 1]) for axis in self.axes])
-        places = [self._place, *(at + 1 for at in self._together)]
-        self._join(rows.movedim([0, *(axis + 1 for axis in self.axes)], places), sizes.expand(rows.shape[0], -1))
-
-    def _laid_out(self, pieces: Lengthened) -> tuple[torch.Tensor, torch.Tensor]:
-        """What a loop in the body has made, whose pieces may be of one size where those of several turns are not."""
-        others = self.axes[len(pieces.axes) :]
-        places = [axis - sum(each < axis for each in pieces.axes[1:]) for axis in others]
-        tensor = pieces.tensor.movedim([pieces._place, *places], self._together[: 1 + len(others)])
-        alike = [as_tensor(pieces.tensor.shape[place]).expand(pieces.count, 1) for place in places]
-        return tensor, torch.cat([pieces.sizes, *alike], 1)
-
-    def _join(self, tensor: torch.Tensor, sizes: torch.Tensor) -> None:
-        flat = tensor.flatten(self._place, self._place + tensor.dim() - self.tensor.dim())
-        self.tensor, self.sizes = torch.cat([self.tensor, flat], self._place), torch.cat([self.sizes, sizes])
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.sections()[index]
-
-    def sections(self) -> Sections:
-        """The pieces, one by one."""
-        if len(self.axes) > 1:
-            raise TypeError("pieces whose sizes differ along several axes are gone through")
-        return Sections(self.tensor, self.sizes.reshape(-1), self._place)
-
-    def stacked(self) -> torch.Tensor:
-        """The pieces along a new first axis: torch stacks no others than those of one size."""
-        counted = self._unfolded(self.count).movedim(self._place, 0)
-        return counted.movedim([at + 1 for at in self._together], [axis + 1 for axis in self.axes])
-
-    def joined_up(self, axis: int) -> torch.Tensor:
-        """All pieces one after the other; torch puts no others together than those of one size along other axes."""
-        axis %= self.tensor.dim() + len(self.axes) - 1
-        if axis not in self.axes:
-            return self.stacked().movedim(0, axis).flatten(axis, axis + 1)
-        if axis != self.axes[0]:
-            raise TypeError("pieces whose sizes differ along several axes are put together along a later one")
-        return self.tensor if len(self.axes) == 1 else self._unfolded().movedim(self._together, [*self.axes])
-
-    def _unfolded(self, *count: Any) -> torch.Tensor:
-        """All there is with all axes, and one for each piece if asked for, where sizes are those of the first piece."""
-        shape, place = [*self.tensor.shape], self._place
-        others = [self.sizes[0, at].item() for at in range(1, len(self.axes))]
-        shape[place : place + 1] = [*count, shape[place] // math.prod([*count, *others]), *others]
-        return self.tensor.reshape(shape)
-
-
 class Piled(Growing):
     """A list of tensors alike that grows in a loop whose body puts all of them together, as one tensor.
 
@@ -287,7 +165,7 @@ class Piled(Growing):
         self.tensor, self.numbers = tensor, numbers
 
     @classmethod
-    def of(cls, items: Iterable[Any], like: torch.Tensor, *, numbers: bool = False) -> Piled:
+    def of(cls, items: Sequence[Any], like: torch.Tensor, *, numbers: bool = False) -> Piled:
         """With what a list holds before the loop, and one of the items to come."""
         made = cls(torch.empty([0, *like.shape], dtype=like.dtype), numbers=numbers)
         made.extend(items)
@@ -308,10 +186,27 @@ class Piled(Growing):
         self._longer(as_tensor(item).unsqueeze(0))
 
     def insert(self, index: int, item: Any) -> None:
+        """Put an item at the front."""
         if index != 0:
             raise TypeError("an item is put into the middle of a list that grows in a loop")
-        own = as_tensor(item).unsqueeze(0).to(self.tensor.dtype)
-        self.tensor = torch.cat([own, self.tensor])
+        self.tensor = torch.cat([as_tensor(item).unsqueeze(0).to(self.tensor.dtype), self.tensor])
+
+    def pop(self, index: int = -1) -> Any:
+        """Take out the first item, or the last one."""
+        item = self[index]
+        del self[index]
+        return item
+
+    def __delitem__(self, index: Any) -> None:
+        kept = {0: slice(1, None), -1: slice(None, -1)}.get(index) if isinstance(index, int) else _unless(index)
+        if kept is None:
+            raise TypeError("an item is taken out of the middle of a list that grows in a loop")
+        self.tensor = rows_between(self.tensor, kept)
+
+    def __setitem__(self, index: Any, item: Any) -> None:
+        rows = self.tensor.clone()
+        rows[index] = as_tensor(item)
+        self.tensor = rows
 
     def extend(self, items: Any) -> None:
         items = items.grown() if isinstance(items, Piled) else items
@@ -326,16 +221,30 @@ class Piled(Growing):
         return Piled.of([*items], torch.empty(self.tensor.shape[1:], dtype=self.tensor.dtype)) + self
 
     def _longer(self, more: torch.Tensor) -> None:
-        self.tensor = torch.cat([self.tensor, more.to(self.tensor.dtype)])
+        dtype = self.tensor.dtype
+        if torch.promote_types(dtype, more.dtype) != dtype:
+            raise TypeError("a list that grows in a loop is given items of several types")
+        self.tensor = torch.cat([self.tensor, more.to(dtype)])
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
+        if isinstance(index, slice) and index.step not in (None, 1):
             return Rows(self.tensor[index])
+        if isinstance(index, slice):
+            return self.joined([rows_between(self.tensor, index)])
         return self.tensor[index].item() if self.numbers else self.tensor[index]
 
     def grown(self) -> Unfinished:
         """The same as a list that a loop has made."""
         return Numbers(self.tensor) if self.numbers else Grown(Stacked(self.tensor))
+
+
+def _unless(part: Any) -> slice | None:
+    """What stays of a list where a part at one of its ends is taken out."""
+    if not isinstance(part, slice) or part.step not in (None, 1):
+        return None
+    if part.start is None:
+        return slice(part.stop, None)
+    return slice(None, part.start) if part.stop is None else None
 
 
 class Stacked(Parted):

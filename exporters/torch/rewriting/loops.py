@@ -31,6 +31,7 @@ def loop(
     items: Unfinished | None = None,
     going: Callable[[], Any] | None = None,
     starts: Any = None,
+    holds: Callable[[], Any] | None = None,
     give_up: bool = True,
 ) -> None:
     """Put a loop into the graph.
@@ -42,16 +43,21 @@ def loop(
         items: What it runs over.
         going: Says after each time whether it goes on.
         starts: Whether it starts.
+        holds: Says what holds whenever the body begins.
         give_up: Whether to leave out what the body stores in modules, if that cannot be followed.
 
     Raises:
         UnlikeError: The body leaves other things behind than it finds.
     """
-    followed(state, lambda wider: _Loop(wider, body, items, going, starts).emit(state.place(line)), give_up=give_up)
+    followed(
+        state, lambda wider: _Loop(wider, body, items, going, starts, holds).emit(state.place(line)), give_up=give_up
+    )
 
 
 class _Loop:
-    def __init__(self, state: State, body: Any, items: Unfinished | None, going: Any, starts: Any) -> None:
+    def __init__(
+        self, state: State, body: Any, items: Unfinished | None, going: Any, starts: Any, holds: Any = None
+    ) -> None:
         self.state, self.items, self.going, self.starts = state, items, going, starts
         self._body, self._index = body, None
         self.part = Part(state, self._step, items)
@@ -62,6 +68,8 @@ class _Loop:
         self.filled: dict[int, torch.Tensor] = {}
         self.together: set[int] = set()
         self.test: Any = None
+        self.holds = holds
+        self.entered: Any = None
 
     def emit(self, place: str) -> None:
         outcome, links = self._settled()
@@ -131,7 +139,11 @@ class _Loop:
         if self.items is not None:
             numbers.insert(0, expression(self.items.length))
             samples.insert(0, 5 if hint(self.items.length) is None else int(hint(self.items.length)))
-        return Body(run, operands, [None, *numbers], [self._index_hint(), *samples], weights=weights)
+        return Body(run, operands, [None, *numbers], [self._index_hint(), *samples], weights=weights, entered=self._met)
+
+    def _met(self) -> Any:
+        """What held when the body began in its last run, if that was about sizes and numbers alone."""
+        return expression(self.entered) if isinstance(self.entered, torch.SymBool) else None
 
     def _index_hint(self) -> int:
         length = None if self.items is None else hint(self.items.length)
@@ -248,6 +260,7 @@ class _Loop:
         return run
 
     def _step(self, items: Any) -> None:
+        self.entered = None if self.holds is None else self.holds()
         self._body(None if items is None else items.at(self._index))
         self.test = None if self.going is None else self.going()
 

@@ -96,6 +96,28 @@ class Span(Unfinished):
         return self.start + index * self.step
 
 
+def rows_between(tensor: torch.Tensor, part: slice) -> torch.Tensor:
+    """``tensor[start:stop]``, without asking where these lie if the number of rows varies: torch would."""
+    count: Any = tensor.shape[0]
+    ends = 0 if part.start is None else part.start, part.stop
+    if isinstance(count, int) and all(isinstance(end, int | None) for end in ends):
+        return tensor[part]
+    signs = [end is None or known(end >= 0) for end in ends]
+    if None in signs:
+        raise TypeError("a list that grows in a loop is cut where a number says that may be negative or not")
+    start, stop = ends
+    if start == 0 and stop is None:
+        return tensor
+    if stop is None:
+        length = torch.sym_max(count - start, 0) if signs[0] else torch.sym_min(count, -start)
+        first = count - length
+    else:
+        first = torch.sym_min(start, count) if signs[0] else torch.sym_max(count + start, 0)
+        stop = torch.sym_min(stop, count) if signs[1] else torch.sym_max(count + stop, 0)
+        length = stop if start == 0 else torch.sym_max(stop - first, 0)
+    return tensor[torch.arange(length) + first]
+
+
 class Rows(Unfinished):
     """A tensor along an axis."""
 
@@ -278,6 +300,10 @@ class Together(Unfinished):
 
 
 def _listed(items: Sequence[Any], index: Any) -> Any:
-    if not isinstance(index, int):
+    from entrepot.exporters.torch.rewriting.combining import are_alike, one_of
+
+    if isinstance(index, int):
+        return items[index]
+    if not are_alike(items):
         raise TypeError("a list is gone through beside a sequence whose length varies")
-    return items[index]
+    return one_of(items, index)

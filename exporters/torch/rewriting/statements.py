@@ -74,13 +74,20 @@ class Statements(Expressions):
         self._count += 1
         mark = self._count
         test: ast.expr = node.test
+        plain = not any(isinstance(each, ast.Call | ast.NamedExpr) for each in ast.walk(test))
         if flag := getattr(node, "flag", ""):
             test = ast.BoolOp(ast.And(), [ast.UnaryOp(ast.Not(), _load(flag)), test])
         condition = self._function(f"test_{mark}", [ast.Return(self.condition(test))], state)
         body = self._function(f"body_{mark}", self._visited(node.body), state)
         call = _steps(
             "repeat",
-            [_load(condition.name), _load(body.name), self._state(mark, state, new), ast.Constant(node.lineno)],
+            [
+                _load(condition.name),
+                _load(body.name),
+                self._state(mark, state, new),
+                ast.Constant(node.lineno),
+                ast.Constant(plain),
+            ],
         )
         return _at(node, *_forgotten(new), condition, body, *self._accessors(mark, state), ast.Expr(call))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,24 +14,15 @@ import torch
 from entrepot.exporters.torch.capture.numpy_arrays import element
 from entrepot.exporters.torch.messages import is_about_values
 from entrepot.exporters.torch.rewriting.apart import Apart, picked
-from entrepot.exporters.torch.rewriting.arithmetic import as_number, plus
+from entrepot.exporters.torch.rewriting.arithmetic import as_number, compared, plus
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, method, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
-from entrepot.exporters.torch.rewriting.combining import keyed, one_of, transposed
+from entrepot.exporters.torch.rewriting.combining import exchange, keyed, one_of, transposed
 from entrepot.exporters.torch.rewriting.endless import MOST_UNROLLED, NotFollowedError, counted, limited
-from entrepot.exporters.torch.rewriting.environment import hint, known
+from entrepot.exporters.torch.rewriting.environment import expression, hint, known
 from entrepot.exporters.torch.rewriting.links import ListError, piled, whole
-from entrepot.exporters.torch.rewriting.lists import (
-    Columns,
-    Grown,
-    Lengthened,
-    Piled,
-    Tracked,
-    Trailing,
-    longer,
-    repeated,
-)
+from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Piled, Tracked, Trailing, longer, repeated
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.masked import beside_mask
 from entrepot.exporters.torch.rewriting.one_tensor import in_index
@@ -41,6 +33,7 @@ from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.substitution import substitute
 from entrepot.exporters.torch.rewriting.texts import text
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
+from entrepot.exporters.torch.rewriting.uneven import Lengthened
 from entrepot.exporters.torch.translations.items import numbers_first
 from entrepot.exporters.torch.translations.stretches import finds_stretch, set_stretch
 from entrepot.exporters.torch.upstream import FakeTensor, numpy_in_torch
@@ -55,6 +48,7 @@ __all__ = [
     "callee",
     "check",
     "choose",
+    "compared",
     "cut",
     "each",
     "either",
@@ -107,7 +101,7 @@ def settled(test: Any) -> Any:
     if isinstance(test, numpy_in_torch.ndarray):
         test = test.tensor
     if isinstance(test, torch.SymInt):
-        test = test != 0
+        test = compared(test, "NotEq", 0)
     if isinstance(test, torch.SymFloat):
         test = test != 0.0
     if isinstance(test, torch.SymBool):
@@ -118,9 +112,9 @@ def settled(test: Any) -> Any:
     if isinstance(test, Grown):
         return bool(test.items)
     if isinstance(test, Trailing | Piled | Lengthened):
-        return settled(test.count)
+        return settled(compared(test.count, "NotEq", 0))
     if isinstance(test, Columns | Apart):
-        return settled(test.length)
+        return settled(compared(test.length, "NotEq", 0))
     if isinstance(test, Tracked):
         test.look()
     return bool(test)
@@ -164,8 +158,9 @@ def _both(what: str, test: Any, ways: tuple[Any, Any], variables: State, line: i
         raise _not_followed(what, variables, line, error) from error
 
 
-def repeat(test: Callable[[], Any], body: Callable[[], Any], variables: State, line: int) -> None:
-    """``while``."""
+def repeat(test: Callable[[], Any], body: Callable[[], Any], variables: State, line: int, plain: bool) -> None:
+    """``while``; a plain test only compares variables, and may be asked at any time."""
+    holds = test if plain else None
 
     def again() -> Any:
         return as_tensor(settled(test()))
@@ -179,12 +174,12 @@ def repeat(test: Callable[[], Any], body: Callable[[], Any], variables: State, l
         if goes is False:
             return None
         if goes is not True:
-            _loop(variables, turn, line, going=again, starts=goes)
+            _loop(variables, turn, line, going=again, starts=goes, holds=holds)
             return None
         if isinstance(found, torch.SymBool):  # some turns are made at each size, and more at larger ones
             before = variables.get()
             try:
-                return loop(variables, turn, line, going=again, starts=True, give_up=False)
+                return loop(variables, turn, line, going=again, starts=True, holds=holds, give_up=False)
             except UnlikeError:  # the first turn differs
                 variables.put(before)
         body()
@@ -267,9 +262,9 @@ def _over(items: Unfinished, body: Any, left: Any, variables: State, line: int, 
             raise _not_followed("loop", variables, line, second) from second
 
 
-def _loop(variables: State, body: Any, line: int, *, going: Any, starts: Any) -> None:
+def _loop(variables: State, body: Any, line: int, **how: Any) -> None:
     try:
-        loop(variables, body, line, going=going, starts=starts)
+        loop(variables, body, line, **how)
     except UnlikeError as error:
         if _passed_on(error):
             raise
@@ -280,7 +275,7 @@ def item(target: Any, index: Any) -> Any:
     """``target[rows, i]`` and ``items[i]``; beside tensors, torch would take a size that varies for a constant."""
     if (part := chosen_part(target, index)) is not None:
         return part
-    if isinstance(target, list | tuple) and isinstance(index, torch.SymInt):
+    if isinstance(target, list | tuple | deque) and isinstance(index, torch.SymInt):
         return one_of(target, index)
     if isinstance(target, np.ndarray):
         return element(target, index)
@@ -308,6 +303,9 @@ def store(target: Any, index: Any, value: Any) -> None:
     """``target[index] = value``; torch would take a size that varies for a constant there."""
     if isinstance(target, numpy_in_torch.ndarray):
         target, value = target.tensor, value.tensor if isinstance(value, numpy_in_torch.ndarray) else value
+    if isinstance(target, list | deque) and isinstance(index, torch.SymInt) and not expression(index).is_Integer:
+        exchange(target, index, value)
+        return
     parts = index if isinstance(index, tuple) else (index,)
     if isinstance(target, torch.Tensor) and finds_stretch(parts):
         set_stretch(target, parts, value)
@@ -377,6 +375,8 @@ def listed_flat(
 
 def spread(*pieces: Any) -> Any:
     """``[*xs, *ys]``."""
+    if isinstance(pieces[0], Trailing | Piled):  # it may hold nothing yet that says what items are like
+        return functools.reduce(operator.add, pieces)
     pieces = tuple(map(whole, pieces))
     if any(isinstance(each, Unfinished) and not isinstance(each.length, int) for each in pieces):
         return functools.reduce(operator.add, [each if isinstance(each, Unfinished) else list(each) for each in pieces])

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from entrepot.exporters.torch.rewriting.lists import Tracked
+from entrepot.exporters.torch.rewriting.queues import Queue
 from entrepot.exporters.torch.rewriting.sequences import Parted
 from entrepot.exporters.torch.upstream import numpy_in_torch
 
@@ -72,7 +73,7 @@ def _parts(value: Any) -> tuple[tuple[Any, ...], list[Any] | None]:
         return (), list(value.parts()) if isinstance(value, Parted) else [value.tensor]
     if type(value) in (list, tuple, Tracked) or (isinstance(value, tuple) and hasattr(value, "_fields")):
         return (), [*(list if isinstance(value, list) else tuple).__iter__(value)]
-    if type(value) is deque:
+    if type(value) in (deque, Queue):
         return (), list(value)
     if isinstance(value, dict):
         return tuple(value), list(value.values())
@@ -116,7 +117,7 @@ def gather(
 def _filled(owner: Any, keys: tuple[Any, ...], parts: list[Any]) -> Any:
     if isinstance(owner, list):
         owner[:] = parts
-    elif type(owner) is deque:
+    elif type(owner) in (deque, Queue):
         owner.clear()
         owner.extend(parts)
     elif type(owner) in DICTS:
@@ -134,8 +135,10 @@ def _joined(model: Any, keys: tuple[Any, ...], parts: list[Any]) -> Any:
         return numpy_in_torch.ndarray(parts[0])
     if isinstance(model, list):
         return Tracked(parts, model)
-    if type(model) is deque:
-        return deque(parts, model.maxlen)
+    if type(model) in (deque, Queue):
+        new = Queue(parts, model.maxlen)
+        new.origin = model
+        return new
     if isinstance(model, tuple):
         return type(model)(*parts) if hasattr(model, "_fields") else tuple(parts)
     return _keyed(model, dict(zip(keys, parts, strict=True)))
@@ -164,7 +167,7 @@ def paired(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
         case Place(), Place():
             yield first, second
         case Fork(), Fork() if (
-            kind_of(first.model) is kind_of(second.model)
+            kind(first.model) is kind(second.model)
             and first.keys == second.keys
             and len(first.parts) == len(second.parts)
         ):
@@ -180,9 +183,11 @@ def paired(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
             raise UnlikeError(f"{_described(first)} becomes {_described(second)}")
 
 
-def kind_of(container: Any) -> type:
-    """What a container is; lists that know how they are used are lists."""
-    return list if isinstance(container, list) else type(container)
+def kind(model: Any) -> type:
+    """What a container is; lists and queues that know how they are used are lists and queues."""
+    if isinstance(model, list):
+        return list
+    return deque if isinstance(model, Queue) else type(model)
 
 
 def is_element(value: Any) -> bool:

@@ -71,6 +71,59 @@ def test_arms_that_leave_other_numbers_are_no_matter_of_form():
         torch.testing.assert_close(torch.from_numpy(found), Marked()(x))
 
 
+class Routed(nn.Module):
+    """A mixture of experts that computes the rows of each expert at once, and leaves out those without any."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.router = nn.Linear(4, 3)
+        self.experts = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        chosen = self.router(x).topk(2).indices
+        counts = chosen.new_zeros(len(x), 3).scatter_(1, chosen, 1).sum(0).cpu().numpy()
+        order = chosen.view(-1).argsort()
+        rows, outputs, start = x[order // 2], [], 0
+        for expert, count in zip(self.experts, counts, strict=True):
+            if count == 0:
+                continue
+            outputs.append(expert(rows[start : start + count]))
+            start += count
+        joined = torch.cat(outputs) if outputs else rows.new_empty(0)
+        back = torch.empty_like(joined)
+        back[order] = joined
+        return back.view(*chosen.shape, -1).sum(1)
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 9])
+def test_no_piece_of_a_joined_list_means_no_row(tokens):
+    routed = Routed().eval()
+    model = ep.export(routed, torch.randn(5, 4), progress=False)
+    assert "tensors without elements have the form that others have" in model.metadata["entrepot.notes"]
+    x = torch.randn(tokens, 4)
+    (found,) = ep.Session(model).run({"x": x.numpy()}).values()
+    torch.testing.assert_close(torch.from_numpy(found), routed(x))
+
+
+class Counted(nn.Module):
+    """A list that is joined if it has two pieces; the rows of one are left out."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        outputs = []
+        for sign in (-1, 1):
+            rows = x[x[:, 0] * sign > 0]
+            if len(rows) > 0:
+                outputs.append(rows)
+        joined = torch.cat(outputs) if len(outputs) >= 2 else x.new_empty(0)
+        return joined.sum()
+
+
+def test_few_pieces_of_a_joined_list_are_no_matter_of_form():
+    x = torch.tensor([[1.0, 2.0], [-1.0, 1.0], [2.0, 0.5]])
+    model = ep.export(Counted().eval(), x, progress=False)
+    assert "tensors without elements" not in model.metadata["entrepot.notes"]
+
+
 def rows(count, *sizes):
     """A tensor as a capture has it, as far as its sizes go."""
 

@@ -9,6 +9,9 @@ import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import nn
 
 import entrepot as ep
+from entrepot.exporters.torch.capture.extremes import extreme_of_elements
+
+NAN = float("nan")
 
 
 class Filled(nn.Module):
@@ -51,3 +54,30 @@ def test_what_is_padded_or_capped_has_a_size_that_can_be_reasoned_about(module, 
             expected = module(x)
         for wanted, got in zip(expected, session.run([x.numpy()]).values(), strict=True):
             np.testing.assert_allclose(got, wanted.numpy(), atol=1e-5)
+
+
+class OfElements(nn.Module):
+    """Python's own, of tensors of one element; it keeps the first that nothing exceeds."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        capped = max(0, min(x.sum(), 3.0))
+        return max(x[0], x[1], x[2]), min([each * 2 for each in x[:3]]), x[0] * capped, max(x[:1], x[1:2])
+
+
+@pytest.mark.parametrize(
+    "values", [(1.0, 2.0, -3.0), (float("nan"), 1.0, 2.0), (1.0, float("nan"), 5.0), (0.0, 0.0, 0.0)]
+)
+def test_extremes_of_elements_are_those_that_python_finds(values):
+    module, x = OfElements().eval(), torch.tensor([*values, 1.0])
+    model = ep.export(module, torch.randn(5), progress=False)
+    found = ep.Session(model).run({"x": x.numpy()}).values()
+    for result, right in zip(found, module(x), strict=True):
+        torch.testing.assert_close(torch.from_numpy(result), right, equal_nan=True)
+
+
+def test_extremes_of_several_types_are_left_to_python():
+    tensors = [torch.tensor(1), torch.tensor(2.0), torch.tensor([1.0, 2.0])]
+    assert extreme_of_elements(tensors[:2], largest=True) is None
+    assert extreme_of_elements([tensors[0], 2.5], largest=True) is None
+    assert extreme_of_elements([tensors[2], tensors[2]], largest=True) is None
+    assert extreme_of_elements([1, 2], largest=True) is None

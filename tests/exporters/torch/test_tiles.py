@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import entrepot as ep
-from entrepot.exporters.torch.rewriting.lists import Lengthened
+from entrepot.exporters.torch.rewriting.uneven import Lengthened
 from tests.exporters.torch.test_control_flow import results
 
 
