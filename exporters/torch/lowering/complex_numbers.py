@@ -132,8 +132,9 @@ class _Splitter:
         pair = self.pairs.get(leaf) if isinstance(leaf, torch.fx.Node) else None
         if pair is not None:
             at = len(operands)
-            operands += [pair.re, pair.im]
-            return lambda values: Pair(values[at], values[at + 1])
+            operands += pair.tensors
+            end = len(operands)
+            return lambda values: Pair(*values[at:end])
         if isinstance(leaf, torch.fx.Node):
             at = len(operands)
             operands.append(leaf)
@@ -177,7 +178,7 @@ class _Splitter:
         def flat(*given: Any) -> list[Any]:
             leaves, spec = pytree.tree_flatten(function(*given))
             shape[:] = [leaves, spec]
-            return [part for leaf in leaves for part in ((leaf.re, leaf.im) if isinstance(leaf, Pair) else (leaf,))]
+            return [part for leaf in leaves for part in (leaf.tensors if isinstance(leaf, Pair) else (leaf,))]
 
         with mode, enable_python_dispatcher():  # without it, operators of torch (2.13) take no symbols for numbers
             traced = make_fx(flat, decomposition_table=self.decompositions)(*values)
@@ -189,7 +190,9 @@ class _Splitter:
             node.meta.setdefault("stack_trace", place.meta.get("stack_trace"))
             note_value(node)
         leaves, spec = shape
-        results = [Pair(next(made), next(made)) if isinstance(leaf, Pair) else next(made) for leaf in leaves]
+        results = [
+            Pair(*(next(made) for _ in leaf.tensors)) if isinstance(leaf, Pair) else next(made) for leaf in leaves
+        ]
         return pytree.tree_unflatten(results, spec)
 
 

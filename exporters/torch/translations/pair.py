@@ -14,10 +14,22 @@ REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64, torch.c
 
 @dataclass(frozen=True)
 class Pair:
-    """Real and imaginary part."""
+    """Real and imaginary part.
+
+    Attributes:
+        re: The one.
+        im: The other.
+        exact: Both along a last axis in float64, where a transform has made them of that: another goes on from there.
+    """
 
     re: Any
     im: Any
+    exact: Any = None
+
+    @property
+    def tensors(self) -> tuple[Any, ...]:
+        """All that it is made of again."""
+        return (self.re, self.im) if self.exact is None else (self.re, self.im, self.exact)
 
     def __add__(self, other: Any) -> Pair:
         two = pair_of(other)

@@ -99,6 +99,7 @@ def spectrum(x: torch.Tensor, dim: Sequence[int], normalization: int, onesided: 
         return _transformed(spectrum(x, dim[-1:], normalization, onesided, exact=False), dim[:-1], normalization, True)
     axis = dim[0] % x.dim()
     size: Any = x.shape[axis]
+    wide = None
     if is_product(size):
         cosines, sines = waves(size, size // 2 + 1 if onesided else size, normalization, x)
         re, im = along(x, axis, cosines), along(x, axis, -sines)
@@ -106,16 +107,32 @@ def spectrum(x: torch.Tensor, dim: Sequence[int], normalization: int, onesided: 
         found = torch.view_as_real(aten._fft_r2c(x, dim, normalization, onesided))  # noqa: SLF001 - what rfft becomes
         re, im = found.select(-1, 0), found.select(-1, 1)
     else:
-        found = torch.ops.entrepot.fourier(torch.stack([x, torch.zeros_like(x)], -1), axis, normalization, True)
-        found = found.narrow(axis, 0, size // 2 + 1) if onesided else found
-        re, im = found.select(-1, 0), found.select(-1, 1)
+        wide = torch.ops.entrepot.fourier(x.double().unsqueeze(-1), axis, normalization, True)
+        wide = wide.narrow(axis, 0, size // 2 + 1) if onesided else wide
+        re, im = _parts(wide, x)
     if not exact:
-        return Pair(re, im)
+        return Pair(re, im, wide)
     place = torch.arange(size // 2 + 1 if onesided else size)
     # what is real is exactly so in torch, on which angles depend
     real = (place == 0) | (2 * place == _counted(size))
     real = real.reshape([-1 if each == axis else 1 for each in range(x.dim())])
-    return Pair(re, im.masked_fill(real, 0.0))
+    return Pair(re, im.masked_fill(real, 0.0), wide)
+
+
+def _whole(z: Pair, sizes: Sequence[Any]) -> torch.Tensor:
+    """Both parts along a last axis: of float64 unless the sizes to be transformed are known to be powers of two.
+
+    Of other sizes, onnxruntime's DFT (1.31) of float32 is off by 2e-5 of the largest result for 100 elements, 2e-4 for
+    1,000 and 2e-2 for 60,000; that of float64 takes no longer.
+    """
+    if all(map(is_power_of_two, sizes)):
+        return torch.stack([z.re, z.im], -1)
+    return torch.stack([z.re, z.im], -1).double() if z.exact is None else z.exact
+
+
+def _parts(whole: torch.Tensor, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    narrow = whole.to(like.dtype)
+    return narrow.select(-1, 0), narrow.select(-1, 1)
 
 
 def spectra_of_frames(
@@ -157,10 +174,10 @@ def _transformed(z: Pair, dim: Sequence[int], normalization: int, forward: bool)
     left = [axis for axis in axes if not is_product(z.re.shape[axis])]
     if not left:
         return z
-    whole = torch.stack([z.re, z.im], -1)
+    whole = _whole(z, [z.re.shape[axis] for axis in left])
     for axis in left:
         whole = torch.ops.entrepot.fourier(whole, axis, normalization, forward)
-    return Pair(whole.select(-1, 0), whole.select(-1, 1))
+    return Pair(*_parts(whole, z.re), None if whole.dtype == z.re.dtype else whole)
 
 
 def _signal(z: Pair, dim: Sequence[int], normalization: int, last_dim_size: Any) -> torch.Tensor:
@@ -179,9 +196,10 @@ def _signal(z: Pair, dim: Sequence[int], normalization: int, last_dim_size: Any)
         sign = torch.where(mirrored, -1.0, 1.0).to(z.re.dtype)
         whole = Pair(z.re.index_select(axis, source), z.im.index_select(axis, source) * sign)
         return _transformed(whole, [axis], normalization, False).re
-    signs = torch.where(mirrored.unsqueeze(-1), 1.0 - 2.0 * torch.arange(2), 1.0).to(z.re.dtype)
-    pairs = torch.stack([z.re, z.im], -1).index_select(axis, source) * signs
-    return torch.ops.entrepot.fourier(pairs, axis, normalization, False).select(-1, 0)
+    half = _whole(z, [last_dim_size])
+    signs = torch.where(mirrored.unsqueeze(-1), 1.0 - 2.0 * torch.arange(2), 1.0).to(half.dtype)
+    found = torch.ops.entrepot.fourier(half.index_select(axis, source) * signs, axis, normalization, False)
+    return _parts(found, z.re)[0]
 
 
 def _equal(one: Any, other: Any) -> torch.Tensor:

@@ -1,7 +1,6 @@
 """Fourier transforms of few elements as products with waves, where their number is known and no power of two.
 
-There onnxruntime's DFT (1.31) is less exact; ``exporters/functions/transforms.py`` has the figures, and the same for
-numbers that are known when the graph runs.
+There onnxruntime's DFT (1.31) of float32 is less exact, see ``fourier``.
 """
 
 from __future__ import annotations

@@ -171,9 +171,9 @@ def squared(x):
 
 
 SIZES = {
-    "power": (lambda self, x: torch.fft.rfft(x).abs() ** 2, ["Slice", "ReduceSumSquare"]),
-    "power by a product": (lambda self, x: squared(torch.fft.fft(x).abs()), ["If", "ReduceSumSquare"]),
-    "size": (lambda self, x: torch.fft.rfft(x).abs(), ["Slice", "Cast", "ReduceL2", "Cast"]),
+    "power": (lambda self, x: torch.fft.rfft(x).abs() ** 2, ["Slice", "Cast", "ReduceSumSquare"]),
+    "power by a product": (lambda self, x: squared(torch.fft.fft(x).abs()), ["DFT", "Cast", "ReduceSumSquare"]),
+    "size": (lambda self, x: torch.fft.rfft(x).abs(), ["Slice", "Cast", "Cast", "ReduceL2", "Cast"]),
     "of a turned spectrum": (lambda self, x: torch.fft.rfft(x).mT.abs() ** 2, ["Mul", "Mul", "Add"]),
 }
 

@@ -49,6 +49,15 @@ def test_a_length_that_varies_is_transformed_exactly() -> None:
         _check(model, module, torch.randn(2, length, 12))
 
 
+def test_transforms_after_one_another_stay_in_double_precision() -> None:
+    model = ep.export(lambda x: torch.fft.fft(torch.fft.fft(x), dim=1).real, torch.randn(2, 5, 4), progress=False)
+    assert [node.op_type for node in model.ir.graph] == ["Cast", "Unsqueeze", "DFT", "DFT", "Cast", "Gather"]
+    x = torch.randn(2, 50, 300)
+    (found,) = ep.Session(model, providers=["onnxruntime"]).run([x.numpy()]).values()
+    expected = torch.fft.fft2(x.double()).real.numpy()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-7 * np.abs(expected).max())
+
+
 def test_a_known_size_is_transformed_exactly() -> None:
     torch.manual_seed(0)
     model = ep.export(Filtered(), torch.randn(4, 100), progress=False)
