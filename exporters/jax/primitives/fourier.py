@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from entrepot.exporters.fourier import transformed
 from entrepot.exporters.jax.step import Step, kind_of
 from entrepot.exporters.jax.table import Pair, complex_rule
 
@@ -44,9 +45,7 @@ def _real(step: Step, pairs: ir.Value, axes: list[int]) -> ir.Value:
 
 def _along(step: Step, pairs: ir.Value, axes: list[int], *, inverse: bool) -> ir.Value:
     for axis in axes:
-        whole = step.op("Unsqueeze", pairs, [0])  # onnxruntime takes the first axis for that of a batch
-        found = step.op("DFT", whole, None, np.array(axis + 1, np.int64), inverse=int(inverse))
-        pairs = step.op("Squeeze", found, [0])
+        pairs = transformed(step.build, pairs, axis, inverse=inverse)
     return pairs
 
 

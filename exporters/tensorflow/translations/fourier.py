@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from entrepot.exporters.building import Builder
+from entrepot.exporters.fourier import transformed
 from entrepot.exporters.tensorflow.node import Node
 from entrepot.exporters.tensorflow.numeric import number
 from entrepot.exporters.tensorflow.sizes import joined, part, rank_of
@@ -25,7 +26,7 @@ def fourier(node: Node, build: Builder, x: Any) -> Any:
     """Along the last axes."""
     rank = rank_of(node)
     for axis in range(rank - _count(node), rank):
-        x = transformed(build, x, axis, rank, inverse=node.op.startswith("I"))
+        x = transformed(build, x, axis, inverse=node.op.startswith("I"))
     return x
 
 
@@ -35,12 +36,12 @@ def spectrum(node: Node, build: Builder, x: Any, lengths: Any) -> Any:
     rank, count = rank_of(node), _count(node)
     for at in range(count):
         x = _of_length(node, build, x, rank - count + at, rank, lengths, at)
-    found = transformed(build, pair_of(build, x, build.op("Sub", x, x)), rank - 1, rank)
+    found = transformed(build, pair_of(build, x, build.op("Sub", x, x)), rank - 1)
     whole = build.op("Gather", lengths, build.constant(np.array(count - 1)))
     kept = build.cast(build.op("Add", build.op("Div", whole, 2), 1), np.int64)
     found = part(build, found, 0, build.op("Reshape", kept, [1]), rank - 1)
     for axis in range(rank - count, rank - 1):
-        found = transformed(build, found, axis, rank)
+        found = transformed(build, found, axis)
     return found
 
 
@@ -51,7 +52,7 @@ def signal(node: Node, build: Builder, x: Any, lengths: Any) -> Any:
     for at in range(count - 1):
         axis = rank - count + at
         x = _of_length(node, build, x, axis, rank + 1, lengths, at)
-        x = transformed(build, x, axis, rank, inverse=True)
+        x = transformed(build, x, axis, inverse=True)
     whole = build.cast(build.op("Gather", lengths, build.constant(np.array(count - 1))), np.int64)
     kept = build.op("Reshape", build.op("Add", build.op("Div", whole, 2), 1), [1])
     axis = rank - 1
@@ -60,19 +61,7 @@ def signal(node: Node, build: Builder, x: Any, lengths: Any) -> Any:
     mirror = build.op("Slice", x, last, [0], [axis], [-1])
     real, imaginary = parts_of(build, mirror)
     every = build.op("Concat", x, pair_of(build, real, -imaginary), axis=axis)
-    return parts_of(build, transformed(build, every, axis, rank, inverse=True))[0].value
-
-
-def transformed(build: Builder, pair: Any, axis: int, rank: int, *, inverse: bool = False) -> Any:
-    """One axis, in float64 unless its size is a power of two: onnxruntime (1.31) loses digits there.
-
-    It also takes the first axis for that of a batch.
-    """
-    size = None if pair.shape is None else pair.shape[axis]
-    exact = isinstance(size, int) and size & (size - 1) == 0
-    given = build.op("Unsqueeze", pair if exact else build.cast(pair, np.float64), [0])
-    found = build.op("DFT", given, None, build.constant(np.array(axis + 1)), inverse=int(inverse))
-    return build.cast(build.op("Squeeze", found, [0]), pair.dtype)
+    return parts_of(build, transformed(build, every, axis, inverse=True))[0].value
 
 
 def _of_length(node: Node, build: Builder, x: Any, axis: int, rank: int, lengths: Any, at: int) -> Any:
