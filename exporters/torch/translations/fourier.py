@@ -18,7 +18,7 @@ _library.define("fourier(Tensor pairs, int dim, int normalization, bool forward)
 
 
 def _run(pairs: torch.Tensor, dim: int, normalization: int, forward: bool) -> torch.Tensor:
-    whole = torch.nn.functional.pad(pairs, (0, 2 - pairs.shape[-1]))
+    whole = torch.nn.functional.pad(pairs, (0, 2 - pairs.shape[-1])).contiguous()
     found = aten._fft_c2c(torch.view_as_complex(whole), [dim], normalization, forward)  # noqa: SLF001
     return torch.view_as_real(found)
 
