@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import onnx_ir as ir
 
@@ -8,6 +8,7 @@ from entrepot.ir.passes.dims import is_checked, same_dim
 from entrepot.ir.passes.graphs import has_references, typed_graphs
 from entrepot.ir.traits import traits_of
 from entrepot.ir.typing.query import Types
+from entrepot.ir.typing.spec import Spec
 
 _BROADCASTING = 8
 """The opset from which all of them broadcast as NumPy does."""
@@ -18,10 +19,11 @@ _OF_MATRIX = 2
 
 
 class LetBroadcast(ir.passes.InPlacePass):
-    """Leave out an Expand before operators that broadcast as far without it.
+    """Leave out an Expand before operators that broadcast as far without it, or whose readers do.
 
-    Before: ``Where(c, Expand(1.0, Shape(x)), x)``. After: ``Where(c, 1.0, x)``. Products of matrices do, too.
-    What computed the shape is for ``DropUnused``. Subgraphs and functions are covered.
+    Before: ``Where(c, Expand(1.0, Shape(x)), x)``. After: ``Where(c, 1.0, x)``. Products of matrices do, too. In
+    ``x - Log(Expand(s, Shape(x)))`` the logarithm is then taken of fewer elements. What computed the shape is for
+    ``DropUnused``. Subgraphs and functions are covered.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
@@ -40,28 +42,79 @@ def _left_out(node: ir.Node, types: Types) -> bool:
     data, wide = node.inputs[0], node.outputs[0]
     if data is None or is_checked(node.inputs[1], types):
         return False
-    readers = [use.node for use in wide.uses() if _suffices(use.node, wide, data, types)]
+    shape = types.shape(data)
+    if shape is None:
+        return False
+    narrow = _narrow(wide, shape, types)
+    readers = [use.node for use in wide.uses() if _may_be_narrow(use.node, narrow, shape, types)]
+    for value in narrow:
+        if value is not wide:
+            value.shape = shape.copy()
+            types.remember(value, Spec(types.type(value), value.shape))
     for reader in dict.fromkeys(readers):
-        for at, value in enumerate(reader.inputs):
-            if value is wide:
+        for at, given in enumerate(reader.inputs):
+            if given is wide:
                 reader.replace_input_with(at, data)
     return bool(readers)
 
 
-def _suffices(reader: ir.Node, wide: ir.Value, data: ir.Value, types: Types) -> bool:
-    """Whether a reader of ``wide`` has the same result with ``data``: another operand has each size that it lacks."""
+def _narrow(wide: ir.Value, shape: ir.Shape, types: Types) -> Collection[ir.Value]:
+    """A value, and those computed from it element by element that may have its smaller ``shape`` as well."""
+    narrow, pending = {wide: None}, [wide]
+    while pending:
+        value = pending.pop()
+        made = [use.node.outputs[0] for use in value.uses() if _keeps_shape(use.node, narrow, shape, types)]
+        pending += [each for each in made if each not in narrow]
+        narrow.update(dict.fromkeys(made))
+    pending = list(narrow)
+    while pending:
+        value = pending.pop()
+        if value is wide or value not in narrow or _stays(value, narrow, shape, types):
+            continue
+        del narrow[value]
+        node = value.producer()
+        around = [*(node.inputs if node else ()), *(use.node.outputs[0] for use in value.uses())]
+        pending += [each for each in around if each in narrow]
+    return narrow
+
+
+def _stays(value: ir.Value, narrow: Collection[ir.Value], shape: ir.Shape, types: Types) -> bool:
+    """Whether a value can be as narrow as others are."""
+    node = value.producer()
+    if node is None or value.is_graph_output() or not _keeps_shape(node, narrow, shape, types):
+        return False
+    return all(_may_be_narrow(use.node, narrow, shape, types) for use in value.uses())
+
+
+def _may_be_narrow(reader: ir.Node, narrow: Collection[ir.Value], shape: ir.Shape, types: Types) -> bool:
+    """Whether a reader's result is as narrow as its operand, or the same as before."""
+    return reader.outputs[0] in narrow or _suffices(reader, narrow, shape, types)
+
+
+def _keeps_shape(reader: ir.Node, narrow: Collection[ir.Value], shape: ir.Shape, types: Types) -> bool:
+    """Whether a result has the shape of operands that are ``narrow``; the others are single elements."""
+    known = traits_of(reader)
+    if has_references(reader) or not known.elementwise or not (known.broadcasts or reader.inputs[0] in narrow):
+        return False
+    others = [types.shape(value) for value in reader.inputs if value is not None and value not in narrow]
+    return all(other is not None and len(other) <= len(shape) and set(other) <= {1} for other in others)
+
+
+def _suffices(reader: ir.Node, narrow: Collection[ir.Value], shape: ir.Shape, types: Types) -> bool:
+    """Whether the result is the same with narrow operands: another one has each size that they lack."""
     is_product = reader.op_type == "MatMul" and not reader.domain
     if has_references(reader) or not (is_product or traits_of(reader).broadcasts):
         return False
     result = types.shape(reader.outputs[0])
-    shapes = [types.shape(data if value is wide else value) for value in reader.inputs]
-    if result is None or any(shape is None for shape in shapes):
+    shapes = [shape if value in narrow else types.shape(value) for value in reader.inputs]
+    if result is None or any(each is None for each in shapes):
         return False
-    known = [shape for shape in shapes if shape is not None]
+    known = [each for each in shapes if each is not None]
     if not is_product:
         return all(_has(known, back, dim) for back, dim in enumerate(reversed(result), 1))
     leading = list(enumerate(reversed(result), 1))[_OF_MATRIX:]
-    return _are_matrices(known, types.shape(data), types.shape(wide)) and all(_has(known, *each) for each in leading)
+    wide = [types.shape(value) for value in reader.inputs if value in narrow]
+    return all(_are_matrices(known, shape, each) for each in wide) and all(_has(known, *each) for each in leading)
 
 
 def _are_matrices(operands: Sequence[ir.Shape], data: ir.Shape | None, wide: ir.Shape | None) -> bool:
