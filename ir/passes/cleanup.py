@@ -37,6 +37,7 @@ from entrepot.ir.passes.read_sizes import ReadSizes
 from entrepot.ir.passes.settle_shapes import SettleShapes
 from entrepot.ir.passes.settle_types import SettleTypes
 from entrepot.ir.passes.share_sizes import ShareSizes
+from entrepot.ir.passes.stack_writes import StackWrites
 from entrepot.ir.passes.sum_squares import SumSquares
 from entrepot.ir.passes.take_parts import TakeParts
 from entrepot.ir.passes.turn_products import TurnProducts
@@ -92,6 +93,7 @@ def clean_up(
         AddToProducts(),
         SettleShapes(),
         LetBroadcast(),
+        StackWrites(),
         InferSizes(),
         ReadSizes(),
         ShareSizes(),
