@@ -15,6 +15,8 @@ from entrepot.ir.typing.query import Types
 _EMPTY_SHAPES = 14
 """The opset from which a Reshape can be told that 0 is a size."""
 
+_WRITING = ("ScatterElements", "ScatterND")
+
 _ALL = np.iinfo(np.int64)
 
 
@@ -62,6 +64,8 @@ class _Written(NamedTuple):
 def _stacked(loop: ir.Node, types: Types, names: Names) -> ir.Node | None:
     """The loop that has taken the place of another, if a tensor was found in it."""
     body = loop.attributes["body"].as_graph()
+    if len(loop.outputs) < len(body.outputs) - 1:  # the last ones may be left out, and the slices come behind them
+        return None
     for at in range(len(loop.inputs) - 2):
         found = _written(loop, body, at, types)
         if found is not None:
@@ -72,7 +76,9 @@ def _stacked(loop: ir.Node, types: Types, names: Names) -> ir.Node | None:
 def _written(loop: ir.Node, body: ir.Graph, at: int, types: Types) -> _Written | None:
     carried, result, initial = body.inputs[2 + at], body.outputs[1 + at], loop.inputs[2 + at]
     write = result.producer()
-    if write is None or write.domain or write.graph is not body or write.inputs[0] is not carried or initial is None:
+    if write is None or write.domain or write.op_type not in _WRITING or write.graph is not body:
+        return None
+    if write.inputs[0] is not carried or initial is None:
         return None
     if len(carried.uses()) > 1 or carried.is_graph_output() or result.uses() or list(body.outputs).count(result) > 1:
         return None
@@ -100,7 +106,7 @@ def _axis(write: ir.Node, types: Types) -> int | None:
         return None
     if write.op_type == "ScatterElements":
         axis = write.attributes.get_int("axis", 0) % len(data)
-    elif write.op_type == "ScatterND" and places is not None and list(places) == [1, 1]:
+    elif places is not None and list(places) == [1, 1]:
         axis = 0
     else:
         return None

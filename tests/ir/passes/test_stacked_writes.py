@@ -100,6 +100,8 @@ KEPT = [
     ("long", FORWARD, ELEMENTS.replace("<axis", '<reduction = "add", axis'), ON),
     ("long", "at = Sub(three_less, i)", ELEMENTS, SHORT),
     ("long", FORWARD, ELEMENTS.replace("u = Unsqueeze(h, axes)", NARROW), ON),
+    ("long", FORWARD, "r = Add(kept, h)", ON),
+    ("long", FORWARD, "r = Identity(kept)", ON),
 ]
 
 
@@ -108,3 +110,12 @@ def test_what_is_read_or_may_lie_elsewhere_is_carried(turns, place, write, goes_
     source = looped(turns, place, write, goes_on=goes_on)
     assert not StackWrites()(source.ir).modified
     assert len(loops(source)[0].inputs) == 4
+
+
+def test_a_loop_whose_last_results_are_left_out_is_left_alone():
+    source = looped("long", FORWARD)
+    (loop,) = loops(source)
+    body = loop.attributes["body"].as_graph()
+    body.outputs.append(body[-1].inputs[0])
+    assert not StackWrites()(source.ir).modified
+    assert len(loop.inputs) == 4
