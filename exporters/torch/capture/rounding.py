@@ -27,6 +27,8 @@ from entrepot.exporters.torch.upstream import ShapeEnv, SymNode, size_functions,
 _REMAINDERS = (size_functions.Mod, size_functions.PythonMod)
 _FLOORS = (size_functions.FloorToInt, size_functions.TruncToInt)
 _ROOT = size_functions.OpaqueUnaryFn_sqrt
+_STRICT = (sympy.StrictGreaterThan, sympy.StrictLessThan)
+_RELATIONS = (sympy.GreaterThan, sympy.LessThan, *_STRICT)
 _METHODS: dict[str, Callable[..., Any]] = {
     "__divmod__": lambda size, by: (size // by, size % by),
     "__rdivmod__": lambda size, number: (number // size, number % size),
@@ -34,7 +36,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
 }
 """Of whole numbers, which sizes of torch (2.13) lack, or for which they become fixed."""
 
-_OPERATIONS = ("add", "sub", "mul", "mod", "ceil", "floor", "trunc", "sym_min")
+_OPERATIONS = ("add", "sub", "mul", "mod", "ceil", "floor", "trunc", "sym_min", "ge", "gt", "le", "lt")
 
 
 @contextlib.contextmanager
@@ -108,7 +110,40 @@ def multiple(term: Any) -> Any:
         return _quotient(term)
     if isinstance(term, size_functions.Min):
         return _cut_off(term)
-    return None
+    return _ordered(term) if isinstance(term, _RELATIONS) else None
+
+
+def _ordered(relation: Any) -> Any:
+    """``x - x // 4 >= x // 4``, as of the bounds of a slice, holds for all sizes, and its opposite for none."""
+    if not relation.has(size_functions.FloorDiv):
+        return None
+    is_strict = isinstance(relation, _STRICT)
+    difference = relation.gts - relation.lts
+    if _is_more(difference, 0 if is_strict else -1):
+        return sympy.true
+    return sympy.false if _is_more(-difference, -1 if is_strict else 0) else None
+
+
+def _is_more(whole: Any, number: int) -> bool:
+    """Whether a sum of sizes and quotients is certainly more than a number: with every quotient at its bound."""
+    least = sympy.expand(whole)
+    while least.has(size_functions.FloorDiv):
+        parts = least.as_coefficients_dict()
+        if not all(_is_quotient(part) for part in parts if part.has(size_functions.FloorDiv)):
+            return False
+        least = sympy.expand(sum(count * _bound(part, lower=count > 0) for part, count in parts.items()))
+    return bool((least - number).is_positive)
+
+
+def _is_quotient(term: Any) -> bool:
+    return isinstance(term, size_functions.FloorDiv) and term.args[1].is_Integer and bool(term.args[1] > 0)
+
+
+def _bound(term: Any, *, lower: bool) -> Any:
+    if not isinstance(term, size_functions.FloorDiv):
+        return term
+    number, step = term.args
+    return (number - step + 1 if lower else number) / step
 
 
 def _missing(number: Any, step: Any) -> Any:

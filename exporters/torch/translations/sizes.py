@@ -83,6 +83,16 @@ def _rolled(plain: Callable[..., torch.Tensor], input: torch.Tensor, shifts: Any
     return _moved_on(input, _listed(shifts), _listed(dims))
 
 
+def _centred(
+    plain: Callable[..., torch.Tensor], half: Callable[[Any], Any], input: torch.Tensor, dim: Any = None
+) -> Any:
+    """The first elements in the middle, or back again, of sizes that data or other sizes make."""
+    if all(hint(size) is not None for size in input.shape):
+        return plain(input, dim)
+    dims = range(input.dim()) if dim is None else _listed(dim)
+    return _moved_on(input, [half(input.shape[each]) for each in dims], dims)
+
+
 def _moved_on(input: torch.Tensor, shifts: Sequence[Any], dims: Sequence[int]) -> torch.Tensor:
     if not dims:
         return _moved_on(input.reshape(-1), shifts, [0]).reshape(input.shape)
@@ -107,4 +117,6 @@ REPLACEMENTS: dict[Any, Any] = {
     torch.chunk: chunk,
     torch.Tensor.chunk: chunk,
     F.affine_grid: affine_grid,
+    torch.fft.fftshift: functools.partial(_centred, torch.fft.fftshift, lambda size: size // 2),
+    torch.fft.ifftshift: functools.partial(_centred, torch.fft.ifftshift, lambda size: (size + 1) // 2),
 } | {form: functools.partial(_rolled, form) for form in (torch.roll, torch.Tensor.roll)}

@@ -41,6 +41,11 @@ def rounded(n, x):
     return F.pad(x, (0, -(-n // 4) * 4 - n)), x[:, : 3 - (5 - 2 * n) // 3], x[:, (3 - n) // 4 :], x[:, : n // 2]
 
 
+def middles(n, x):
+    kept = x.T[x[0] > 0]
+    return torch.fft.fftshift(kept), torch.fft.ifftshift(kept, dim=0)
+
+
 class Function(nn.Module):
     def __init__(self, function):
         super().__init__()
@@ -50,7 +55,9 @@ class Function(nn.Module):
         return tuple(part * 1 if part.dtype != torch.bool else part for part in self.function(x.shape[1], x))
 
 
-@pytest.mark.parametrize("function", [windows, frequencies, places, classes, rounded], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "function", [windows, frequencies, places, classes, rounded, middles], ids=lambda each: each.__name__
+)
 def test_the_file_follows_the_size(function):
     generator = torch.Generator().manual_seed(0)
     model = ep.export(Function(function).eval(), torch.randn(2, 10, generator=generator))

@@ -65,6 +65,32 @@ def test_what_is_no_multiple_stays(formula):
     assert multiple(formula) is None
 
 
+Q = FloorDiv(L, 4)
+DECIDED = [
+    L - Q >= Q,
+    Q <= L,
+    L - 3 * Q > 0,
+    L - 4 * Q < 4,
+    FloorDiv(Q + L, 2) <= L,
+    4 * Q > L,
+    FloorDiv(FloorDiv(L, 2) + 5, 3) <= L + 1,
+    FloorDiv(L + 3, 4) < 1,
+]
+OPEN = [Q >= 1, 2 * Q < L - 1, Q * FloorDiv(L, 2) >= 0, FloorDiv(L, sympy.Symbol("s", integer=True)) >= 0, L >= 4]
+
+
+@pytest.mark.parametrize("relation", DECIDED, ids=str)
+def test_an_order_of_quotients_is_seen_if_all_sizes_have_it(relation):
+    found = multiple(relation)
+    assert found in (sympy.true, sympy.false)
+    assert all(relation.subs(L, size) == found for size in range(1, 50))
+
+
+@pytest.mark.parametrize("relation", OPEN, ids=str)
+def test_an_order_that_some_sizes_have_is_left_open(relation):
+    assert multiple(relation) is None
+
+
 class Padded(nn.Module):
     def __init__(self, missing):
         super().__init__()

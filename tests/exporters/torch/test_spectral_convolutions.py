@@ -52,11 +52,23 @@ class Mixed(nn.Module):
         return torch.fft.irfft2(torch.complex(*both.chunk(2, dim=1)), s=x.shape[-2:])
 
 
+class Cropped(nn.Module):
+    """A smaller image of the middle frequencies."""
+
+    def forward(self, x):
+        rows, columns = x.shape[-2:]
+        edge, side = rows // 4, columns // 4
+        frequencies = torch.fft.fftshift(torch.fft.fft2(x, norm="ortho"), dim=(-2, -1))
+        kept = frequencies[..., edge : rows - edge, side : columns - side]
+        return torch.fft.ifft2(torch.fft.ifftshift(kept, dim=(-2, -1)), norm="ortho").real
+
+
 @pytest.mark.parametrize(
     ("kind", "sample", "others"),
     [
         (Mixed, (2, 2, 8, 9), [(1, 2, 7, 6), (3, 2, 5, 12)]),
         (Spectral, (2, 2, 20), [(1, 2, 11), (3, 2, 32)]),
+        (Cropped, (2, 1, 8, 12), [(1, 3, 5, 7), (3, 1, 16, 3)]),
         (Shifted, (2, 2, 12, 10), [(1, 2, 7, 9), (3, 2, 16, 24)]),
     ],
 )
