@@ -43,6 +43,7 @@ from entrepot.exporters.torch.running.checks import check_module
 from entrepot.exporters.torch.running.deciding import DECIDES_OTHERWISE, DecisionSpotter
 from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
+from entrepot.exporters.torch.running.unregistered import told_of_layers
 from entrepot.exporters.torch.running.unsupported import check_kernels, known_not_to_work, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
 from entrepot.exporters.torch.sources.checkpoint import Checkpoint
@@ -121,7 +122,8 @@ class ModuleSource(TorchSource):
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
         """As for every source; weights that are shared are computed in the graph, not before it."""
-        with followed(self._shared), super().guard():
+        told = contextlib.nullcontext() if self.training else told_of_layers(self.module)
+        with followed(self._shared), super().guard(), told:
             yield
 
     def follows_sizes(self) -> bool:
