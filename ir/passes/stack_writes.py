@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +9,9 @@ import onnx_ir as ir
 from entrepot.ir.opset.names import Names
 from entrepot.ir.passes.dims import same_dim
 from entrepot.ir.passes.graphs import has_references, typed_graphs
-from entrepot.ir.passes.turns import Slots, place_of, slots
+from entrepot.ir.passes.loops import rebuilt, take_over
+from entrepot.ir.passes.read_back import Remembered, holds, read_back
+from entrepot.ir.passes.turns import Place, Slots, place_of, slots
 from entrepot.ir.typing.query import Types
 
 _EMPTY_SHAPES = 14
@@ -25,8 +27,8 @@ class StackWrites(ir.passes.InPlacePass):
 
     Before: ``Loop(n, zeros)`` whose body has ``y = ScatterElements<axis = 1>(carried, Expand(turn), Unsqueeze(h))``.
     After: a Loop that returns every ``h``, and ``Transpose`` of what it returns. The tensor would be copied in each
-    turn. Only where nothing reads it in between, and where the places are certainly all different. Subgraphs and
-    functions are covered.
+    turn. Only where nothing reads in between more than what some turns before have written, which is then carried,
+    and where the places are certainly all different. Subgraphs and functions are covered.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
@@ -53,12 +55,14 @@ class _Written(NamedTuple):
         write: The node that writes.
         axis: Of the tensor, along which there is a place per turn.
         slots: The places.
+        reads: Nodes that read what was written some turns before, and how many.
     """
 
     at: int
     write: ir.Node
     axis: int
     slots: Slots
+    reads: Mapping[ir.Node, int]
 
 
 def _stacked(loop: ir.Node, types: Types, names: Names) -> ir.Node | None:
@@ -68,6 +72,9 @@ def _stacked(loop: ir.Node, types: Types, names: Names) -> ir.Node | None:
         return None
     for at in range(len(loop.inputs) - 2):
         found = _written(loop, body, at, types)
+        if found is not None and found.reads:
+            remembered = Remembered(loop, at, found.write, found.axis, found.slots, names)
+            loop = remembered.replaced(found.reads)
         if found is not None:
             return _Behind(loop, found, types, names).replaced()
     return None
@@ -76,25 +83,33 @@ def _stacked(loop: ir.Node, types: Types, names: Names) -> ir.Node | None:
 def _written(loop: ir.Node, body: ir.Graph, at: int, types: Types) -> _Written | None:
     carried, result, initial = body.inputs[2 + at], body.outputs[1 + at], loop.inputs[2 + at]
     write = result.producer()
-    if write is None or write.domain or write.op_type not in _WRITING or write.graph is not body:
+    if write is None or write.domain or write.op_type not in _WRITING or write.inputs[0] is not carried:
         return None
-    if write.inputs[0] is not carried or initial is None:
+    if initial is None or write.graph is not body:
         return None
-    if len(carried.uses()) > 1 or carried.is_graph_output() or result.uses() or list(body.outputs).count(result) > 1:
+    if carried.is_graph_output() or result.uses() or list(body.outputs).count(result) > 1:
         return None
-    axis = _axis(write, types)
-    if axis is None:
+    axis, place = _axis(write, types), _place(write, body, types)
+    if axis is None or place is None:
         return None
+    where = slots(place, place_of(loop.inputs[0], None, types), initial, axis, types)
+    reads = read_back(carried, write, place, axis, types)
+    if where is None or reads is None or not holds(where, list(reads.values())):
+        return None
+    return _Written(at, write, axis, where, reads)
+
+
+def _place(write: ir.Node, body: ir.Graph, types: Types) -> Place | None:
+    """The one place that a turn writes to."""
     places = write.inputs[1]
-    if write.op_type == "ScatterElements" and places is not None:
-        made = places.producer()
-        places = made.inputs[0] if made is not None and (made.domain, made.op_type) == ("", "Expand") else places
+    made = None if places is None or write.op_type != "ScatterElements" else places.producer()
+    places = made.inputs[0] if made is not None and (made.domain, made.op_type) == ("", "Expand") else places
     shape = types.shape(places)
     if shape is None or set(shape) - {1}:
         return None
-    place, turns = place_of(places, body.inputs[0], types), place_of(loop.inputs[0], None, types)
-    where = slots(place, turns, initial, axis, types)
-    return None if where is None else _Written(at, write, axis, where)
+    place = place_of(places, body.inputs[0], types)
+    inside = place is not None and place.size is not None and place.size.value.graph is body
+    return None if inside else place  # what a size in a body is called holds for one turn
 
 
 def _axis(write: ir.Node, types: Types) -> int | None:
@@ -129,21 +144,15 @@ class _Behind:
         assert initial is not None
         self._take_out()
         inputs = [value for index, value in enumerate(loop.inputs) if index != 2 + at]
-        others = [value for value in loop.outputs if value is not tensor]
-        again = ir.node("Loop", inputs, dict(loop.attributes), num_outputs=len(others) + 1, name=loop.name)
-        again.metadata_props.update(loop.metadata_props)
-        again.meta.update(loop.meta)
-        for before, after in zip(others, again.outputs, strict=False):
-            _take_over(before, after)
+        again = rebuilt(loop, inputs, [*(value for value in loop.outputs if value is not tensor), None])
         stacked = again.outputs[-1]
         stacked.name, stacked.type = self._names.fresh(f"{tensor.name}_slices"), tensor.type
         sizes = list(self._types.shape(initial) or ())
         del sizes[self._found.axis]  # runtimes do not tell sizes that vary after no turn
         sizes = [ir.SymbolicDim(None), *(size if isinstance(size, int) else ir.SymbolicDim(None) for size in sizes)]
         stacked.shape = ir.Shape(sizes)
-        graph.insert_before(loop, again)
         last = self._laid_out(stacked, initial, sizes)
-        _take_over(tensor, last)
+        take_over(tensor, last)
         graph.remove(loop, safe=True)
         return again
 
@@ -202,7 +211,9 @@ class _Behind:
             return _filled(initial, self._types) or self._behind("Shape", [initial])
         axis, rank = self._found.axis, len(self._types.shape(initial) or ())
         parts = [self._behind("Shape", [initial], start=0, end=axis)] if axis else []
-        parts.append(self._behind("Shape", [inner], start=axis, end=axis + 1))
+        length = self._behind("Shape", [inner], start=axis, end=axis + 1)
+        # passes take a size as it is for one that need not be told, which after no turn it needs
+        parts.append(self._behind("Max", [length, self._constant([0])]))
         parts += [self._behind("Shape", [initial], start=axis + 1)] if axis + 1 < rank else []
         return self._behind("Concat", parts, axis=0)
 
@@ -281,11 +292,3 @@ def _same(value: ir.Value) -> Iterator[ir.Value]:
 def _is_true(value: ir.Value, types: Types) -> bool:
     known = types.known.array(value)
     return known is not None and bool(known.all())
-
-
-def _take_over(before: ir.Value, after: ir.Value) -> None:
-    """Let a value have the name and the readers of another."""
-    after.name, after.type, after.shape = before.name, before.type or after.type, before.shape
-    after.metadata_props.update(before.metadata_props)
-    before.replace_all_uses_with(after, replace_graph_outputs=True)
-    before.name = ""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import onnx_ir as ir
 
-from entrepot.ir.opset.extents import Axis, Extent, Extents
+from entrepot.ir.opset.extents import Axis, Extent, Extents, is_named
 from entrepot.ir.passes.graphs import has_references
 from entrepot.ir.typing.query import Types
 
 _DEPTH = 16
+_SUM = re.compile(r"(\w+)(?: ([+-]) (\d+))?")
 _SAME = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 """What keeps a single number, integers being cast to integers here."""
 
@@ -34,11 +36,24 @@ class Place(NamedTuple):
         size = self.size or other.size
         return Place(self.slope + other.slope, self.constant + other.constant, self.times + other.times, size)
 
-    def from_end(self, size: int | Axis, extents: Extents) -> int | None:
+    def from_end(self, size: int | Axis, types: Types) -> int | None:
         """What is added to the size of an axis, that of a value, if this is all that is added to it."""
         if isinstance(size, int):
             return None if self.times else self.constant - size
-        return self.constant if self.times == 1 and extents.same(self.size, size.value, size.axis) else None
+        if self.times != 1 or self.size is None:
+            return None
+        if self.size == size:
+            return self.constant
+        (name, more), (other, further) = _sum(self.size, types), _sum(size, types)
+        return None if name != other or not name else self.constant + more - further
+
+
+def _sum(size: Axis, types: Types) -> tuple[str, int]:
+    """The name of a size and what is added to it, as of ``length + 1``; no name if it has none."""
+    shape = types.shape(size.value)
+    dim = shape[size.axis] if shape is not None and size.axis < len(shape) else None
+    found = _SUM.fullmatch(dim.value or "") if isinstance(dim, ir.SymbolicDim) and is_named(dim) else None
+    return ("", 0) if found is None else (found[1], int(f"{found[2] or '+'}{found[3] or 0}"))
 
 
 def place_of(value: ir.Value | None, turn: ir.Value | None, types: Types, depth: int = _DEPTH) -> Place | None:
@@ -88,19 +103,19 @@ class Slots(NamedTuple):
     backwards: bool
 
 
-def slots(place: Place | None, turns: Place | None, data: ir.Value, axis: int, types: Types) -> Slots | None:
+def slots(place: Place, turns: Place | None, data: ir.Value, axis: int, types: Types) -> Slots | None:
     """The places that a Loop writes, if they certainly lie inside the axis of ``data`` and none is met twice."""
     shape = types.shape(data)
-    if place is None or turns is None or shape is None:
+    if turns is None or shape is None:
         return None
-    extents, size = Extents(types.known, types), shape[axis]
+    size = shape[axis]
     whole = size if isinstance(size, int) else Axis(data, axis)
-    missing = turns.from_end(whole, extents)
+    missing = turns.from_end(whole, types)
     if missing is None or turns.slope:
         return None
     if place.slope == 1 and not place.times and 0 <= place.constant <= -missing:
         return Slots(place.constant, -missing - place.constant, backwards=False)
-    last = place.from_end(whole, extents)
+    last = place.from_end(whole, types)
     if place.slope == -1 and last is not None and missing <= last + 1 <= 0:
         return Slots(last + 1 - missing, -1 - last, backwards=True)
     return None

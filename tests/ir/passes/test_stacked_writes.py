@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx_ir
 import pytest
 
 import entrepot as ep
@@ -90,7 +91,39 @@ def test_a_loop_that_ends_early_leaves_the_rest_as_it_was(place, write):
 
 
 NARROW = "v = Unsqueeze(h, axes) u = Gather<axis = 1>(v, axes)"
+BACK = "q = Gather<axis = {{axis}}>(kept, {place}) g = Add(h, q) "
+TWICE = (
+    "q = Gather<axis = {{axis}}>(kept, {place}) o = Gather<axis = {{axis}}>(kept, {other}) f = Add(h, q) g = Sub(f, o) "
+)
+READ = [
+    ("less", "at = Add(one, i)", BACK.format(place="i"), 1),
+    ("two_less", "at = Add(i, two)", BACK.format(place="i"), 2),
+    ("two_less", "at = Add(i, two) b = Add(one, i)", TWICE.format(place="i", other="b"), 2),
+    ("less", "at = Sub(two_less, i) b = Sub(less, i)", BACK.format(place="b"), 1),
+    ("two_less", "at = Sub(three_less, i) b = Add(at, one) c = Add(b, one)", TWICE.format(place="b", other="c"), 2),
+]
+
+
+@pytest.mark.parametrize("goes_on", [ON, SHORT])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("turns", "place", "read", "carried"), READ)
+def test_what_was_written_some_turns_before_is_carried(turns, place, read, carried, axis, goes_on):
+    write = read + ELEMENTS.replace("Unsqueeze(h,", "Unsqueeze(g,")
+    source = looped(turns, place, write, axis=axis, goes_on=goes_on)
+    before = source.to_proto()
+    assert StackWrites()(source.ir).modified
+    (loop,) = loops(source)
+    assert len(loop.inputs) == 3 + carried
+    assert "kept" not in [value.name for value in loop.attributes["body"].as_graph().inputs]
+    assert_same(source, before)
+    assert not StackWrites()(source.ir).modified
+
+
 KEPT = [
+    ("long", "at = Identity(i) b = Sub(i, one)", BACK.format(place="b") + ELEMENTS, ON),  # there is nothing before
+    ("less", "at = Add(i, one) b = Add(at, one)", BACK.format(place="b") + ELEMENTS, SHORT),  # not written yet
+    ("less", "at = Add(i, one)", "q = Gather<axis = 1>(kept, i) " + ELEMENTS, SHORT),
+    ("less", "at = Add(i, one)", "q = Gather(kept, axes) " + ELEMENTS, ON),
     ("long", "at = Sub(i, one)", ELEMENTS, ON),  # the last place is written first
     ("less", "at = Sub(two_less, i) w = ReduceSum<keepdims = 0>(kept)", ELEMENTS, ON),
     ("long", "at = Mul(i, i)", ELEMENTS, SHORT),
@@ -110,6 +143,21 @@ def test_what_is_read_or_may_lie_elsewhere_is_carried(turns, place, write, goes_
     source = looped(turns, place, write, goes_on=goes_on)
     assert not StackWrites()(source.ir).modified
     assert len(loops(source)[0].inputs) == 4
+
+
+def test_sizes_without_names_are_not_equal():
+    source = looped("long", FORWARD)
+    x, first = source.ir.graph.inputs
+    unknown = onnx_ir.SymbolicDim(None)
+    x.shape, first.shape = onnx_ir.Shape([unknown, unknown]), onnx_ir.Shape([unknown])
+    (loop,) = loops(source)
+    count = onnx_ir.node("Shape", [first])
+    turns = onnx_ir.node("Squeeze", [count.outputs[0]])
+    source.ir.graph.insert_before(loop, [count, turns])
+    loop.replace_input_with(0, turns.outputs[0])
+    assert not StackWrites()(source.ir).modified
+    x.shape, first.shape = onnx_ir.Shape(["m", unknown]), onnx_ir.Shape(["m"])
+    assert StackWrites()(source.ir).modified
 
 
 def test_a_loop_whose_last_results_are_left_out_is_left_alone():
