@@ -24,7 +24,9 @@ from entrepot.exporters.torch.lowering.weights import weight_names
 from entrepot.exporters.torch.running.checks import check_module, check_outputs, check_results
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.scripts.closed import closed, without_prefix
 from entrepot.exporters.torch.scripts.reader import Reader
+from entrepot.exporters.torch.scripts.symbolics import more_symbolics
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
 from entrepot.exporters.torch.upstream import without_dividing_by_zero, without_graph_dumps
 from entrepot.ir.errors import ConversionError, EntrepotError, InputError, UnsupportedOpError
@@ -73,7 +75,10 @@ class ScriptSource(TorchSource):
             return self._read(prober, groups, options)
         options.tell("translating to ONNX")
         try:
-            graph = translate_script(self.module, self.call, groups)
+            module = closed(self.module, self.sample)
+            graph = translate_script(module, self.call, groups)
+            if module is not self.module:
+                without_prefix(graph.graph)
             reason = self._fault(graph)
         except ConversionError as error:
             reason = error
@@ -131,7 +136,7 @@ def translate_script(module: torch.jit.ScriptModule, call: Flat, groups: list[Gr
             axes.setdefault(inputs[index], {})[axis] = group.symbol
     buffer: Any = io.BytesIO()  # what the TorchScript path writes to, though its annotation forgets it
     try:
-        with quiet(), without_graph_dumps(), without_dividing_by_zero():
+        with quiet(), without_graph_dumps(), without_dividing_by_zero(), more_symbolics(NATURAL_OPSET):
             torch.onnx.export(
                 module,
                 tuple(tensor.clone() for tensor in call.tensors),  # it is run, and may write to them
@@ -150,6 +155,8 @@ def translate_script(module: torch.jit.ScriptModule, call: Flat, groups: list[Gr
         ) from error
     if len(graph.graph.inputs) != len(inputs):  # arguments that are no tensors
         raise ConversionError("torch.onnx gives the TorchScript graph inputs that the sample has no tensors for")
+    if any(node.op_type == "Optional" for node in onnx_ir.traversal.RecursiveGraphIterator(graph.graph)):
+        raise ConversionError("torch.onnx leaves open whether a value of the TorchScript graph is None")
     _forget_carried(graph.graph)
     return graph
 

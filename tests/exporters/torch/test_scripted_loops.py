@@ -1,0 +1,111 @@
+"""ScriptModules with loops over a length, around cells of recurrent networks: the file takes every length."""
+
+# no `from __future__ import annotations`: TorchScript reads the annotations
+
+from typing import List, Optional  # noqa: UP035 - TorchScript wants them in function bodies
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from torch import Tensor, nn
+
+import entrepot as ep
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch announces the end of TorchScript
+
+
+class Stacked(nn.Module):
+    """A state for every step."""
+
+    def __init__(self, cell: nn.Module) -> None:
+        super().__init__()
+        self.cell = cell
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.zeros(x.size(0), 4)
+        outs: List[Tensor] = []  # noqa: UP006
+        for t in range(x.size(1)):
+            h = self.cell(x[:, t], h)
+            outs.append(h)
+        return torch.stack(outs, 1)
+
+
+class Written(Stacked):
+    """The same, written into a tensor."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        h, outs = torch.zeros(x.size(0), 4), torch.zeros(x.size(0), x.size(1), 4)
+        for t in range(x.size(1)):
+            h = self.cell(x[:, t], h)
+            outs[:, t] = h
+        return outs
+
+
+class Scaled(Stacked):
+    """The last state, with numbers, text and None for arguments."""
+
+    def forward(
+        self,
+        x: Tensor,
+        scale: float = 0.5,
+        twice: bool = False,
+        kind: str = "a",
+        mask: Optional[Tensor] = None,  # noqa: UP045
+    ) -> Tensor:
+        h = torch.zeros(x.size(0), 4)
+        if mask is not None:
+            x = x * mask[:, :, None]
+        for t in range(x.size(1)):
+            h = self.cell(x[:, t], h) * scale
+            if twice:
+                h = h * 2
+            if kind == "a":
+                h = h + 1
+        return h
+
+
+CELLS = {
+    "gru": lambda: nn.GRUCell(3, 4),
+    "gru without bias": lambda: nn.GRUCell(3, 4, bias=False),
+    "tanh": lambda: nn.RNNCell(3, 4),
+    "relu": lambda: nn.RNNCell(3, 4, bias=False, nonlinearity="relu"),
+}
+
+
+def scripted(kind: type[Stacked], cell: str) -> torch.jit.ScriptModule:
+    """With the same weights at every time, none of which makes numbers grow."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return torch.jit.script(kind(CELLS[cell]()).eval())
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell"), [*((Stacked, name) for name in CELLS), (Written, "gru"), (Scaled, "tanh"), (Scaled, "gru")]
+)
+def test_loops_over_a_length_take_every_length(kind: type[Stacked], cell: str) -> None:
+    script = scripted(kind, cell)
+    generator = torch.Generator().manual_seed(0)
+    model = ep.export(script, torch.randn(2, 5, 3, generator=generator))
+    assert model.report.ok
+    assert {"cell.weight_ih", "cell.weight_hh"} <= model.ir.graph.initializers.keys()
+    session = onnxruntime.InferenceSession(model.to_proto().SerializeToString())
+    for length in (1, 2, 8):
+        x = torch.randn(3, length, 3, generator=generator)
+        with torch.no_grad():
+            wanted = script(x).numpy()
+        name = model.inputs[0].name
+        for found in (
+            session.run(None, {name: x.numpy()})[0],
+            next(iter(ep.Session(model).run({name: x.numpy()}).values())),
+        ):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5, strict=True)
+
+
+def test_another_argument_than_its_default_is_used() -> None:
+    script = scripted(Scaled, "tanh")
+    x = torch.ones(2, 3, 3)
+    model = ep.export(script, (x, 0.25, True, "b"))
+    with torch.no_grad():
+        wanted = script(x, 0.25, True, "b").numpy()
+    np.testing.assert_allclose(next(iter(ep.Session(model).run([x.numpy()]).values())), wanted, rtol=1e-5, atol=1e-5)
