@@ -174,4 +174,5 @@ def _outline(tree: Tree) -> Any:
         case Shared(path=path):
             return ("shared", path)
         case Container(kind, prototype, children):
-            return (kind, type(prototype), tuple((key, _outline(child)) for key, child in children))
+            made = type(prototype)  # by name: TorchScript makes the class of a named tuple anew at each call
+            return (kind, made.__module__, made.__qualname__, tuple((key, _outline(child)) for key, child in children))

@@ -46,10 +46,7 @@ def closed(module: torch.jit.ScriptModule, sample: Sample) -> torch.jit.ScriptMo
 def without_prefix(graph: onnx_ir.Graph) -> None:
     """Give the parameters of what ``closed`` has made their own names again."""
     for name, value in list(graph.initializers.items()):
-        if name.startswith(_PREFIX):
-            del graph.initializers[name]
-            value.name = name.removeprefix(_PREFIX)
-            graph.initializers.add(value)
+        value.name = name.removeprefix(_PREFIX)
 
 
 def _is_literal(value: Any) -> bool:

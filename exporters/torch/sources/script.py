@@ -138,7 +138,7 @@ def translate_script(module: torch.jit.ScriptModule, call: Flat, groups: list[Gr
     try:
         with quiet(), without_graph_dumps(), without_dividing_by_zero(), more_symbolics(NATURAL_OPSET):
             torch.onnx.export(
-                module,
+                _copied(module),
                 tuple(tensor.clone() for tensor in call.tensors),  # it is run, and may write to them
                 buffer,
                 dynamo=False,
@@ -159,6 +159,14 @@ def translate_script(module: torch.jit.ScriptModule, call: Flat, groups: list[Gr
         raise ConversionError("torch.onnx leaves open whether a value of the TorchScript graph is None")
     _forget_carried(graph.graph)
     return graph
+
+
+def _copied(module: torch.jit.ScriptModule) -> torch.jit.ScriptModule:
+    """With a graph of its own, in which torch.onnx (2.13) puts operators in the place of functions."""
+    buffer: Any = io.BytesIO()
+    torch.jit.save(module, buffer)
+    buffer.seek(0)
+    return torch.jit.load(buffer)
 
 
 def _forget_carried(graph: onnx_ir.Graph) -> None:
