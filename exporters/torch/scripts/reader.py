@@ -255,6 +255,7 @@ _FORMS: dict[str, Callable[[Any, list[Any]], Any]] = {
     "aten::tensor": lambda node, inputs: torch.tensor(
         inputs[0], dtype=None if inputs[1] is None else DTYPES[inputs[1]]
     ),
+    "aten::is_grad_enabled": lambda node, inputs: True,  # without gradients, layers take fused operators where they can
     "aten::is_floating_point": lambda node, inputs: inputs[0].is_floating_point(),
 }
 """How nodes are run that are no operators of a library, or better in Python."""

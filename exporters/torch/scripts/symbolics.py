@@ -1,7 +1,7 @@
 """Operators of TorchScript for which torch.onnx (2.13) has no symbolic function, or one that its own folding breaks.
 
-Cells of recurrent networks and ``in`` for lists of numbers, which those cells ask about their inputs: without them no
-loop over a length is translated.
+Cells of recurrent networks, ``in`` for lists of numbers, which those cells ask about their inputs, and ``unbind``,
+whose parts would keep the axis: without them few loops over a length are translated.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from onnx import TensorProto
+from torch.onnx import symbolic_helper
 
 from entrepot.ir.errors import ConversionError
 
@@ -40,6 +41,16 @@ def _contains(g: Any, items: Any, element: Any) -> Any:
     return g.op("Cast", g.op("ReduceMax", same, keepdims_i=0), to_i=TensorProto.BOOL)
 
 
+@symbolic_helper.parse_args("v", "i", "i")
+def _unbind(g: Any, x: Any, dim: int = 0, count: int | None = None) -> Any:
+    """Slices without the axis; ``keepdims`` is not heeded where their sizes are given."""
+    if count is None:
+        return g.op("SplitToSequence", x, axis_i=dim, keepdims_i=0)
+    parts = g.op("Split", x, axis_i=dim, num_outputs_i=count, outputs=count)
+    axes = g.op("Constant", value_t=torch.tensor([dim]))
+    return [g.op("Squeeze", part, axes) for part in ([parts] if count == 1 else parts)]
+
+
 def _gru_cell(g: Any, x: Any, state: Any, w_x: Any, w_state: Any, b_x: Any, b_state: Any) -> Any:
     own, kept = (
         g.op("Split", part, axis_i=-1, num_outputs_i=3, outputs=3)
@@ -65,6 +76,7 @@ def _linear(g: Any, x: Any, weight: Any, bias: Any) -> Any:
 _SYMBOLICS: dict[str, Callable[..., Any]] = {
     "aten::__contains_": _contains,
     "aten::gru_cell": _gru_cell,
+    "aten::unbind": _unbind,
     "aten::rnn_tanh_cell": _rnn_cell("Tanh"),
     "aten::rnn_relu_cell": _rnn_cell("Relu"),
 }

@@ -66,6 +66,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "ScalarImplicit": _number(lambda value: value),
     "_set_item": _set_item,
     "add": operator.add,
+    "add_": operator.iadd,
     "append": _append,
     "ceil": math.ceil,
     "clear": lambda items: items.clear(),
