@@ -15,15 +15,6 @@ _PREFIX = "inner."
 _LITERALS = bool | int | float | str | None
 
 
-class _Closed(torch.jit.ScriptModule):
-    """Calls another; what else that is given stands in its source."""
-
-    def __init__(self, inner: torch.jit.ScriptModule, source: str) -> None:
-        super().__init__()
-        self.inner = inner
-        self.define(source)
-
-
 def closed(module: torch.jit.ScriptModule, sample: Sample) -> torch.jit.ScriptModule:
     """The module itself if it takes tensors alone; else one that calls it with the sample's other arguments.
 
@@ -40,7 +31,17 @@ def closed(module: torch.jit.ScriptModule, sample: Sample) -> torch.jit.ScriptMo
     if not others or not all(map(_is_literal, others.values())):
         return module
     passed = ", ".join(each.name if each.name in open_ else repr(others[each.name]) for each in arguments)
-    return _Closed(module, f"def forward(self, {', '.join(open_)}):\n    return self.inner.forward({passed})\n")
+    return _calling(module, f"def forward(self, {', '.join(open_)}):\n    return self.inner.forward({passed})\n")
+
+
+def _calling(module: torch.jit.ScriptModule, source: str) -> torch.jit.ScriptModule:
+    class Closed(torch.jit.ScriptModule):  # a class of its own each time, since instances of one share what is defined
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = module
+            self.define(source)
+
+    return Closed()
 
 
 def without_prefix(graph: onnx_ir.Graph) -> None:

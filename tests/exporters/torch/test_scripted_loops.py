@@ -127,10 +127,12 @@ def test_loops_over_a_length_take_every_length(kind: type[Stacked], cell: str) -
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5, strict=True)
 
 
-def test_another_argument_than_its_default_is_used() -> None:
-    script = scripted(Scaled, "tanh")
-    x = torch.ones(2, 3, 3)
-    model = ep.export(script, (x, 0.25, True, "b"))
-    with torch.no_grad():
-        wanted = script(x, 0.25, True, "b").numpy()
-    np.testing.assert_allclose(next(iter(ep.Session(model).run([x.numpy()]).values())), wanted, rtol=1e-5, atol=1e-5)
+def test_other_arguments_than_defaults_are_used_each_time() -> None:
+    script, x = scripted(Scaled, "tanh"), torch.ones(2, 4, 3)
+    for others in ((0.25, True, "b"), (), (0.25, True, "a"), (0.125,)):
+        model = ep.export(script, (x, *others))
+        assert model.inputs[0].shape == ("batch", "x_dim1", 3)
+        with torch.no_grad():
+            wanted = script(x, *others).numpy()
+        (found,) = ep.Session(model).run([x.numpy()]).values()
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
