@@ -35,6 +35,7 @@ from entrepot.exporters.torch.running.deciding import DecisionSpotter
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.sources.kept import Kept
 from entrepot.exporters.torch.sources.script import translate_script
 from entrepot.exporters.torch.upstream import FrontendError, TracerWarning, size_notes
 from entrepot.ir.errors import ConversionError, EntrepotError
@@ -52,6 +53,10 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
     module = rewritten_copy(source.module)
     if module is None:
         raise ConversionError("its source is not known, or has no branches and loops")
+    asked = prober.shapes, copy.deepcopy(groups)
+    if source.kept is not None and (kept := source.kept.beginning_later(asked)) is not None:
+        source.more, source.way_notes = source.kept.more, source.kept.notes
+        return kept
     options.tell("capturing the rewritten module")
     try:
         with stores_followed(module):
@@ -72,7 +77,9 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
         source.state.restore()
     repair(graph, source.module)
     weights = weight_names(source.module)
-    return Captured(graph, captured.groups, captured.fixed, captured.numbers, weights, against=against)
+    made = Captured(graph, captured.groups, captured.fixed, captured.numbers, weights, against=against)
+    source.kept = Kept.of(made, asked, captured.tensors, source.more, source.way_notes)
+    return made
 
 
 class _DecidedInstead(Exception):  # noqa: N818 - an answer, not a fault
