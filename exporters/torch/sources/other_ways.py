@@ -20,7 +20,7 @@ from entrepot.exporters.structure import Leaf, places
 from entrepot.exporters.torch.capture.capture import capture
 from entrepot.exporters.torch.capture.decided import deciding
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule
-from entrepot.exporters.torch.capture.together import sizes_against
+from entrepot.exporters.torch.capture.together import longer_ways, sizes_against
 from entrepot.exporters.torch.lowering.flows import expand_flows
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
@@ -63,7 +63,8 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
             captured = _capture_rewritten(source, module, prober, groups, options)
             bodies = Bodies(captured.program, FLOWS, module, size_notes(captured.program).sizes)
             options.tell("translating to ONNX")
-            against = sizes_against(captured, prober, options)
+            longer = longer_ways(source.steps, captured.groups, prober) if options.verify else []
+            against = [*sizes_against(captured, prober, options), *longer]
             graph = translate(captured.program)
             expand_flows(graph, FLOWS, lambda flow, body: translate(bodies.take(flow, body)))
         source.more, source.way_notes = _reached(source, module)
@@ -124,6 +125,8 @@ def _capture_rewritten(
         gain(made.groups, made.fixed)
         return _Taken(made, dict(FLOWS), dict(LEFT_OUT))
 
+    if any(group.often_one for group in groups):  # without the branch on that, it may as well go as it is
+        return taken().capture
     SIZES.met = False
     found, other = _both_ways(taken)
     if found is not None and not (found.capture.fixed and SIZES.met):
