@@ -113,7 +113,7 @@ class _Export:
         self.attempts = Attempts()
         self._refuted: set[str] = set()
         self._first: Report | None = None
-        self._where = ""
+        self._where = self._long = ""
 
     def run(self) -> Model:
         """Probe, then capture in one way after the other until every axis varies; the best result is taken."""
@@ -121,7 +121,7 @@ class _Export:
         self.attempts = Attempts(axes_of(groups), frozenset(self.source.spared))
         ways = self.source.ways if self.options.verify else self.source.ways[:1]
         if len(ways) > 1 and (reason := unrolled(self.source, self.prober, groups)):
-            self.attempts.postponed = reason
+            self.attempts.postponed = self._long = reason
             ways = [self.source.looping, *(way for way in ways if way != self.source.looping)]
         self._try(ways, groups, known)
         if self.source.looping in ways and not self.attempts.enough:
@@ -252,14 +252,21 @@ class _Export:
         return Attempt(way, model, varying, varying & limited, tied, whatever=whatever, ends=_ends(self.fixed))
 
     def _check_joined(self) -> None:
-        """Leave a way alone that puts captures together which are wrong even where no axis varies.
+        """Leave a way alone that puts captures together which are wrong even where no axis varies, or are long.
+
+        Of a long loop, each capture is of its own size, and takes as long as all else together: where the loop is in
+        a result already, a size or two are not worth that.
 
         Raises:
             ConversionError: It is such a way.
         """
-        joined = self.source.joins.get(self.source.way)
+        joined, best = self.source.joins.get(self.source.way), self.attempts.best
         if joined in self._refuted:
             raise ConversionError(f"puts captures {joined} together, which are wrong at the sizes of the sample")
+        if joined and self._long and best is not None and self.attempts.lost <= best.limited:
+            raise ConversionError(
+                f"puts captures of a long loop together, for no more than the smallest sizes ({self._long})"
+            )
 
     def _failed(self, reasons: Mapping[Axis, Fixed]) -> bool:
         """Whether a capture fixed axes for nothing but failures that have to do with no size."""

@@ -32,6 +32,7 @@ class Group:
         beyond: Where it goes on although the model takes another path, from which size on; 0 if that is not known.
         bounded: Whether it may end where the model takes another path, well beyond the sample.
         endless: Whether it may end nowhere, though the model may.
+        often_one: Whether it is 1 more often than not, so that a path of its own for that is worth having.
         step: What its sizes differ by: 4 where 16, 20 and 24 are accepted, but nothing between them.
         beside: How many more its sizes are than squares, the tokens of a square grid; ``None`` if they are no such.
         formula: Where the size follows from those of other groups: how, over the words for their axes; the symbol then
@@ -51,6 +52,7 @@ class Group:
     beyond: int = 0
     bounded: bool = False
     endless: bool = False
+    often_one: bool = False
     step: int = 1
     beside: int | None = None
     formula: Formula | None = None

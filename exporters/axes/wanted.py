@@ -27,7 +27,8 @@ def wanted_groups(prober: Prober, source: Source, options: Options) -> tuple[lis
         return [], ()
     if isinstance(options.dynamic, dict):
         groups = required_groups(prober, options.dynamic, options.input_names or call.names)
-        groups = [replace(group, bounded=options.bounded) for group in groups]
+        often = options.from_one
+        groups = [replace(group, bounded=options.bounded, often_one=group.symbol in often) for group in groups]
         return groups, frozenset().union(*(group.axes for group in groups))
     options.tell("finding the axes that vary")
     groups = prober.find_groups()

@@ -17,6 +17,7 @@ from entrepot.exporters.transformers.fixed import PAST_LENGTH
 from entrepot.exporters.transformers.guesses import Inputs, tokens
 from entrepot.exporters.transformers.parts import HIDDEN, Encoder, First, Step
 from entrepot.exporters.transformers.roles import Roles
+from entrepot.exporters.transformers.stepwise import takes_less_for_one
 from entrepot.exporters.transformers.trials import Form, Trials
 from entrepot.exporters.transformers.trimmed import with_outputs, without_unread
 from entrepot.exporters.transformers.upstream import asks_for, generation_defaults, versions
@@ -206,7 +207,10 @@ class Building:
         source = ModuleSource(part.eval(), dict(given))
         if self._recurs and self.form.new > 1:
             # taken one at a time, tokens need no way that costs more, but where they cannot be captured at all
-            source.ways, source.last = source.ways[:1], [*source.ways[1:2], *source.last]
+            plain, rewritten, *_ = source.ways
+            source.ways, source.last = [plain], [rewritten, *source.last]
+            if from_one and takes_less_for_one(self.trials, self.form):  # a branch on that is kept as one
+                source.ways, source.last = [rewritten, plain], [*source.last[1:]]
         return pipeline.export(source, options)
 
     @property

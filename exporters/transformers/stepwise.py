@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from entrepot.exporters.torch.running.endless import CallCounter
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
 from entrepot.exporters.transformers.guesses import Inputs, tokens
@@ -36,6 +37,24 @@ def check_steps(trials: Trials, form: Form) -> None:
     states = () if form.layout is None else form.layout.states
     if form.new > 1 and any(part.growing is None for part in states) and _Both(trials, form).differ():
         raise ConversionError("its states after several tokens at once are others than after one at a time")
+
+
+def takes_less_for_one(trials: Trials, form: Form) -> bool:
+    """Whether a single token goes a shorter way than several at once, as where these are computed in pieces."""
+    step = Step(trials.called, form.layout, form.hidden)
+    mask = trials.mask(trials.prompt, left=False)
+    counts = []
+    for new in (1, form.new):
+        more = tokens(trials.called.model, len(trials.prompt), new, seed=5)
+        given = trials.step_sample(replace(form, new=new), mask, more)
+        with quiet(), torch.no_grad(), CallCounter() as calls:
+            step(**given)
+        counts.append(calls.count)
+    return _SHORTER * counts[0] < counts[1]
+
+
+_SHORTER = 1.1
+"""By how many times: masks alone are a call or two."""
 
 
 class _Both:

@@ -15,6 +15,7 @@ from entrepot.exporters.notes import Fixed
 from entrepot.exporters.structure import Flat, Tree, flatten, unflatten
 from entrepot.exporters.torch.arrays import TORCH
 from entrepot.exporters.torch.capture.decided import decisions_followed
+from entrepot.exporters.torch.rewriting.environment import note_ones
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.stepping import Stepper
 from entrepot.exporters.torch.upstream import SizeNotes, notes_while_captured
@@ -72,6 +73,7 @@ class FlatModule(torch.nn.Module):
         self._tree = tree
         self._stepped = [group for group in groups if group.step > 1 and group.automatic]
         self._derived = [(group.axes, group.formula) for group in groups if group.formula is not None]
+        self._often_one = [min(group.axes) for group in groups if group.often_one]
         self.numbers: set[str] = set()  # changed in place: torch.export takes back assignments
         self.noted: list[Callable[[], SizeNotes]] = []
 
@@ -88,6 +90,8 @@ class FlatModule(torch.nn.Module):
                 torch._check(_size(tensors, axis) == formula.compute(sizes))  # noqa: SLF001 - documented
         for group in self._stepped:
             torch._check(_size(tensors, min(group.axes)) % group.step == group.remainder)  # noqa: SLF001 - documented
+        for axis in self._often_one:
+            note_ones(_size(tensors, axis))
         args, kwargs = unflatten(self._tree, tensors)
         flat = flatten(call(self._stepper or self.module, args, kwargs, MODEL_ERRORS), arrays=TORCH)
         self.numbers.clear()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import torch
 
@@ -56,6 +56,29 @@ def sizes_against(captured: Capture, prober: Prober, options: Options) -> list[M
         against = itertools.islice(_against(tree, symbols, axes), _TRIED)
         found += itertools.islice((sizes for sizes in against if _are_taken(_in_groups(sizes, axes), prober)), 1)
     return [{group.symbol: size for group, size in _in_groups(sizes, axes)} for sizes in found]
+
+
+def longer_ways(
+    steps: Callable[[Sequence[torch.Tensor]], int], groups: Sequence[Group], prober: Prober
+) -> list[Mapping[str, int]]:
+    """Sizes of axes that are mostly 1 at which the module takes more steps: its loops over pieces turn again there.
+
+    Args:
+        steps: How many the module takes.
+        groups: Its axes.
+        prober: Knows what the module takes.
+    """
+    found: list[Mapping[str, int]] = []
+    for group in (group for group in groups if group.often_one):
+        usual, sizes = steps(prober.base), (size for size in _BEYOND_A_PIECE if size > max(group.sizes))
+        taken = (size for size in sizes if _are_taken([(group, size)], prober))
+        more = (size for size in taken if steps(prober.resized(dict.fromkeys(group.axes, size))) > usual)
+        found += [{group.symbol: size} for size in itertools.islice(more, 1)]
+    return found
+
+
+_BEYOND_A_PIECE = (9, 17, 33, 65, 129, 257, 513)
+"""Pieces have sizes that are powers of two, most of the time."""
 
 
 def sizes_of_kinds(groups: Sequence[Group], prober: Prober, options: Options) -> list[Mapping[str, int]]:

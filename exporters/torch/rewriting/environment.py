@@ -40,6 +40,23 @@ _EMPTY: weakref.WeakKeyDictionary[Any, set[tuple[Any, Any]]] = weakref.WeakKeyDi
 """Sizes that are 0 wherever others are, by environment."""
 
 
+_ONES: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
+"""Sizes that are 1 more often than not, though not in the sample, by environment."""
+
+
+def note_ones(size: Any) -> None:
+    """Note that a size is 1 more often than not: a branch on that is one of the graph, whatever operators ask."""
+    if isinstance(size, torch.SymInt) and expression(size).is_Symbol:
+        _ONES.setdefault(size.node.shape_env, set()).add(expression(size))
+
+
+def is_often_one(condition: Any) -> bool:
+    """Whether it says of such a size that it is 1, or is not: torch takes the latter for granted sooner or later."""
+    found = expression(condition)
+    own = _ONES.get(condition.node.shape_env, ()) if isinstance(condition, torch.SymBool) else ()
+    return isinstance(found, sympy.Eq | sympy.Ne) and found.lhs in own and found.rhs == 1
+
+
 def environment(values: Sequence[Any]) -> Any:
     """The shape environment of tensors and sizes during a capture; ``None`` outside of one."""
     for value in values:
@@ -104,6 +121,8 @@ def known(condition: Any) -> bool | None:
     """Whether a condition on sizes always holds, or never; ``None`` where it depends on them."""
     if not isinstance(condition, torch.SymBool):
         return bool(condition)
+    if is_often_one(condition):
+        return None
     if statically_known_true(condition):
         return True
     return False if statically_known_true(torch.sym_not(condition)) else None
@@ -192,11 +211,25 @@ def taken_at(env: Any, sizes: Mapping[Any, int]) -> Iterator[None]:
         yield
         return
     values = {symbol: sympy.Integer(size) for symbol, size in sizes.items()}
+    for symbol in _ONES.get(env, set()) & values.keys():
+        _forget_many(env, symbol)
     with (
         mock.patch.dict(env.backed_var_to_val, values),
         size_settings.patch(backed_size_oblivious=False),  # type: ignore[attr-defined]
     ):
         yield
+
+
+def _forget_many(env: Any, symbol: Any) -> None:
+    """In a run aside, forget what torch knows of a size only because it is not 1 in the sample."""
+    told = {each: value_of(each, {symbol: 1}) for each in env.axioms if each.free_symbols == {symbol}}
+    for each, found in told.items():
+        if found is not None and found != bool(env.axioms[each]):
+            del env.axioms[each]
+    known = env.var_to_range.get(symbol)
+    if known is not None and known.lower > 1:
+        env.var_to_range[symbol] = type(known)(1, known.upper)
+    _forget(env)
 
 
 @contextlib.contextmanager
@@ -210,7 +243,12 @@ def supposed(env: Any, condition: Any) -> Iterator[None]:
         return
     env.axioms.update(dict(env.get_implications(env.simplify(condition))))
     _forget(env)
-    yield
+    often, own = _ONES.get(env, set()), condition.free_symbols
+    _ONES[env] = often - own
+    try:
+        yield
+    finally:
+        _ONES[env] = often
 
 
 def with_hints(env: Any, size: Any, values: Mapping[Any, int]) -> Any:

@@ -20,7 +20,7 @@ from entrepot.exporters.torch.rewriting.calls import callee, method, power
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
 from entrepot.exporters.torch.rewriting.combining import exchange, keyed, one_of, transposed
 from entrepot.exporters.torch.rewriting.endless import MOST_UNROLLED, NotFollowedError, counted, limited
-from entrepot.exporters.torch.rewriting.environment import expression, hint, known
+from entrepot.exporters.torch.rewriting.environment import expression, hint, is_often_one, known
 from entrepot.exporters.torch.rewriting.links import ListError, piled, whole
 from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Piled, Tracked, Trailing, longer, repeated
 from entrepot.exporters.torch.rewriting.loops import loop
@@ -32,7 +32,7 @@ from entrepot.exporters.torch.rewriting.sequences import Chained, Span, Unfinish
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.substitution import substitute
 from entrepot.exporters.torch.rewriting.texts import text
-from entrepot.exporters.torch.rewriting.trees import UNDEFINED, UnlikeError
+from entrepot.exporters.torch.rewriting.trees import UNDEFINED, AbsentError, UnlikeError
 from entrepot.exporters.torch.rewriting.uneven import Lengthened
 from entrepot.exporters.torch.translations.items import numbers_first
 from entrepot.exporters.torch.translations.stretches import finds_stretch, set_stretch
@@ -153,8 +153,9 @@ def _both(what: str, test: Any, ways: tuple[Any, Any], variables: State, line: i
     except UnlikeError as error:
         if _passed_on(error):
             raise
-        if by_size:
-            return ways[0]() if test else ways[1]()
+        if by_size and (isinstance(error, AbsentError) or not is_often_one(test)):
+            holds = hint(test) if is_often_one(test) else test
+            return ways[0]() if holds else ways[1]()
         raise _not_followed(what, variables, line, error) from error
 
 

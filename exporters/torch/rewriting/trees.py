@@ -179,6 +179,8 @@ def paired(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
             yield element, second
         case Rest(value), Rest(other) if value is other or _same(value, other):
             return
+        case (Rest(None), _) | (_, Rest(None)):
+            raise AbsentError(f"{_described(first)} becomes {_described(second)}")
         case _:
             raise UnlikeError(f"{_described(first)} becomes {_described(second)}")
 
@@ -216,6 +218,10 @@ def moved(tree: Any, by: int) -> Any:
 
 class UnlikeError(Exception):
     """Two structures differ."""
+
+
+class AbsentError(UnlikeError):
+    """One of them has nothing where the other has something, as masks are left out."""
 
 
 def _same(value: Any, other: Any) -> bool:

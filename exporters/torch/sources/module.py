@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 import onnx_ir
 import torch
@@ -47,6 +47,7 @@ from entrepot.exporters.torch.running.unregistered import told_of_layers
 from entrepot.exporters.torch.running.unsupported import check_kernels, known_not_to_work, plain_refusals
 from entrepot.exporters.torch.sources.calling import TorchSource, mode_note
 from entrepot.exporters.torch.sources.checkpoint import Checkpoint
+from entrepot.exporters.torch.sources.kept import Asked, Kept, is_the_same
 from entrepot.exporters.torch.sources.other_ways import (
     capture_decided,
     capture_rewritten,
@@ -66,15 +67,12 @@ _DECIDED = "as it decides for the sample"
 _BEGINNING = 4
 """Of the calls of torch, what is captured of so many is a beginning: little is lost if it is captured once more."""
 
-_Asked: TypeAlias = tuple[list[tuple[int, ...]], list[Group]]
-"""The sizes of what is captured, and the groups that are to vary."""
-
 
 @dataclass(frozen=True)
 class _Known:
     """What came of a capture: what was asked for; axes that vary, and where several end together."""
 
-    asked: _Asked
+    asked: Asked
     groups: list[Group]
     ends: list[str]
 
@@ -90,6 +88,7 @@ class ModuleSource(TorchSource):
 
     more: list[list[torch.Tensor]]
     way_notes: Sequence[str] = ()
+    kept: Kept | None = None
 
     def __init__(self, module: torch.nn.Module, sample: Any) -> None:
         self.sample = Sample.of(sample, module.forward)
@@ -101,9 +100,9 @@ class ModuleSource(TorchSource):
         self._known: _Known | None = None
         self._failed: tuple[object, ConversionError] | None = None
         self._kept: tuple[object, tuple[Capture, ConversionError | None]] | None = None
-        self._begun: tuple[_Asked, Begun] | None = None
-        self._last: tuple[_Asked, Capture] | None = None
-        self._refused: tuple[_Asked, ConversionError] | None = None
+        self._begun: tuple[Asked, Begun] | None = None
+        self._last: tuple[Asked, Capture] | None = None
+        self._refused: tuple[Asked, ConversionError] | None = None
 
     def accept(self, options: Options) -> None:
         """Every option, if the module may be run at other sizes, and its weights are where they can be shared."""
@@ -206,7 +205,7 @@ class ModuleSource(TorchSource):
         return Captured(graph, captured.groups, captured.fixed, captured.numbers, weights, against=against)
 
     def _made(
-        self, prober: Prober, groups: list[Group], asked: _Asked, options: Options
+        self, prober: Prober, groups: list[Group], asked: Asked, options: Options
     ) -> tuple[Capture, ConversionError | None]:
         """As of ``_captured``; what comes of it is known from now on."""
         options.tell("capturing the module")
@@ -224,7 +223,7 @@ class ModuleSource(TorchSource):
             self._kept = None
         return captured, refusal
 
-    def _made_before(self, asked: _Asked) -> tuple[Capture, ConversionError | None] | None:
+    def _made_before(self, asked: Asked) -> tuple[Capture, ConversionError | None] | None:
         """What came of a capture that was put off, or would be the same as the last."""
         if self._kept is not None and self._kept[0] == asked:
             kept, self._kept = self._kept[1], None
@@ -232,15 +231,13 @@ class ModuleSource(TorchSource):
         last = self._beginning_later(asked)
         return None if last is None else (last, None)
 
-    def _beginning_later(self, asked: _Asked) -> Capture | None:
+    def _beginning_later(self, asked: Asked) -> Capture | None:
         """The last capture, if its axes are asked for again, some from a later size on: it would be the same."""
         if self._last is None or self._last[1].fixed:
             return None
         (shapes, groups), last = self._last
-        if shapes != asked[0] or len(groups) != len(asked[1]):
-            return None
-        alike = (_begins_later(group, own, last.tensors) for group, own in zip(asked[1], groups, strict=True))
-        return replace(last, groups=copy.deepcopy(asked[1])) if all(alike) else None
+        same = is_the_same(asked, shapes, groups, last.tensors)
+        return replace(last, groups=copy.deepcopy(asked[1])) if same else None
 
     def _lowered(self, program: torch.export.ExportedProgram) -> onnx_ir.Model:
         graph = translate(program)
@@ -252,7 +249,7 @@ class ModuleSource(TorchSource):
         return frozenset([*weight_names(self.module), *(name.removeprefix("module.") for name in program.state_dict)])
 
     def _captured(
-        self, prober: Prober, groups: list[Group], asked: _Asked, options: Options
+        self, prober: Prober, groups: list[Group], asked: Asked, options: Options
     ) -> tuple[Capture, ConversionError | None]:
         """One capture, and why it is not enough where an axis that is required does not vary in it.
 
@@ -299,13 +296,13 @@ class ModuleSource(TorchSource):
                 told["begun"] = self._begun[1]
         return capture(self.module, self.call, prober, groups, progress=progress, stepper=self.stepper, **told)
 
-    def _postpone(self, asked: _Asked, left: Sequence[Group], fixed: Mapping[Axis, Fixed]) -> None:
+    def _postpone(self, asked: Asked, left: Sequence[Group], fixed: Mapping[Axis, Fixed]) -> None:
         """Put a capture off, if a rewritten module may do better; it goes on from here, should it be resumed."""
         if self._may_be_rewritten():
             self._begun = asked, (copy.deepcopy([*left]), dict(fixed))
             self.postpone(asked[1], left, fixed)
 
-    def _is_put_off(self, asked: _Asked, left: Sequence[Group], made: int) -> bool:
+    def _is_put_off(self, asked: Asked, left: Sequence[Group], made: int) -> bool:
         """Whether a capture that leaves only these groups open is put off, and most of it is still to be made.
 
         Args:
@@ -384,11 +381,3 @@ class ModuleSource(TorchSource):
             *self.state_notes,
             *self.way_notes,
         ]
-
-
-def _begins_later(group: Group, other: Group, tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether a group is another, or begins at a later size, up to that which was captured."""
-    index, axis = min(group.axes)
-    (least, most), (first, last) = group.asked, other.asked
-    alike = replace(group, asked=other.asked) == other and most == last
-    return alike and first <= least <= max(first, tensors[index].shape[axis])

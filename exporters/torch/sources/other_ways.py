@@ -20,7 +20,7 @@ from entrepot.exporters.structure import Leaf, places
 from entrepot.exporters.torch.capture.capture import capture
 from entrepot.exporters.torch.capture.decided import deciding
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule
-from entrepot.exporters.torch.capture.together import sizes_against
+from entrepot.exporters.torch.capture.together import longer_ways, sizes_against
 from entrepot.exporters.torch.lowering.flows import expand_flows
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
@@ -35,6 +35,7 @@ from entrepot.exporters.torch.running.deciding import DecisionSpotter
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.sources.kept import Kept
 from entrepot.exporters.torch.sources.script import translate_script
 from entrepot.exporters.torch.upstream import FrontendError, TracerWarning, size_notes
 from entrepot.ir.errors import ConversionError, EntrepotError
@@ -52,13 +53,18 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
     module = rewritten_copy(source.module)
     if module is None:
         raise ConversionError("its source is not known, or has no branches and loops")
+    asked = prober.shapes, copy.deepcopy(groups)
+    if source.kept is not None and (kept := source.kept.beginning_later(asked)) is not None:
+        source.more, source.way_notes = source.kept.more, source.kept.notes
+        return kept
     options.tell("capturing the rewritten module")
     try:
         with stores_followed(module):
             captured = _capture_rewritten(source, module, prober, groups, options)
             bodies = Bodies(captured.program, FLOWS, module, size_notes(captured.program).sizes)
             options.tell("translating to ONNX")
-            against = sizes_against(captured, prober, options)
+            longer = longer_ways(source.steps, captured.groups, prober) if options.verify else []
+            against = [*sizes_against(captured, prober, options), *longer]
             graph = translate(captured.program)
             expand_flows(graph, FLOWS, lambda flow, body: translate(bodies.take(flow, body)))
         source.more, source.way_notes = _reached(source, module)
@@ -72,7 +78,9 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
         source.state.restore()
     repair(graph, source.module)
     weights = weight_names(source.module)
-    return Captured(graph, captured.groups, captured.fixed, captured.numbers, weights, against=against)
+    made = Captured(graph, captured.groups, captured.fixed, captured.numbers, weights, against=against)
+    source.kept = Kept.of(made, asked, captured.tensors, source.more, source.way_notes)
+    return made
 
 
 class _DecidedInstead(Exception):  # noqa: N818 - an answer, not a fault
@@ -117,6 +125,8 @@ def _capture_rewritten(
         gain(made.groups, made.fixed)
         return _Taken(made, dict(FLOWS), dict(LEFT_OUT))
 
+    if any(group.often_one for group in groups):  # without the branch on that, it may as well go as it is
+        return taken().capture
     SIZES.met = False
     found, other = _both_ways(taken)
     if found is not None and not (found.capture.fixed and SIZES.met):

@@ -107,3 +107,30 @@ def test_a_turn_computes_nothing_that_nobody_reads():
     unread = [node.op_type for node in body if not any(each.uses() or each.is_graph_output() for each in node.outputs)]
     assert not unread
     assert [node.op_type for node in body].count("Add") == 2  # the step, and the sum
+
+
+class Shifted(nn.Module):
+    """Of a single step in several rows, it makes another shape, as transformers' Rwkv does."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        before = x[:, 0] if x.shape[1] == 1 else nn.functional.pad(x, (0, 0, 1, -1))
+        mixed = x + 0.5 * before
+        level, levels = torch.zeros_like(mixed[:, 0]), torch.zeros_like(mixed)
+        for at in range(x.shape[1]):
+            level = 0.5 * level + mixed[:, at]
+            levels[:, at] = level
+        return levels
+
+
+def test_a_loop_that_begins_later_is_captured_once_and_not_put_together_of_captures():
+    told = []
+    sample = {"x": torch.randn(2, 130, 3)}  # by name, which torch.jit.script is not given
+    model = ep.export(Shifted(), sample, dynamic={"x": {0: "rows", 1: "steps"}}, progress=told.append)
+    assert told.count("capturing the rewritten module") == 1
+    assert not [line for line in told if line.startswith("capturing at")]
+    assert model.conditions == ("steps >= 2",)
+    assert model.inputs[0].shape == ("rows", "steps", 3)
+    for shape in ((3, 2, 3), (1, 7, 3)):
+        x = torch.randn(shape)
+        (found,) = ep.Session(model).run({"x": x.numpy()}).values()
+        torch.testing.assert_close(torch.from_numpy(found), Shifted()(x))
