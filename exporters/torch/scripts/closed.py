@@ -11,7 +11,7 @@ import torch
 
 from entrepot.exporters.sample import Sample
 
-_PREFIX = "inner."
+_PREFIX = "module."
 _LITERALS = bool | int | float | str | None
 
 
@@ -31,14 +31,14 @@ def closed(module: torch.jit.ScriptModule, sample: Sample) -> torch.jit.ScriptMo
     if not others or not all(map(_is_literal, others.values())):
         return module
     passed = ", ".join(each.name if each.name in open_ else repr(others[each.name]) for each in arguments)
-    return _calling(module, f"def forward(self, {', '.join(open_)}):\n    return self.inner.forward({passed})\n")
+    return _calling(module, f"def forward(self, {', '.join(open_)}):\n    return self.module.forward({passed})\n")
 
 
 def _calling(module: torch.jit.ScriptModule, source: str) -> torch.jit.ScriptModule:
     class Closed(torch.jit.ScriptModule):  # a class of its own each time, since instances of one share what is defined
         def __init__(self) -> None:
             super().__init__()
-            self.inner = module
+            self.module = module
             self.define(source)
 
     return Closed()

@@ -35,6 +35,7 @@ from entrepot.exporters.torch.running.deciding import DecisionSpotter
 from entrepot.exporters.torch.running.eager import Eager
 from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import quiet
+from entrepot.exporters.torch.scripts.closed import closed
 from entrepot.exporters.torch.sources.kept import Kept
 from entrepot.exporters.torch.sources.script import translate_script
 from entrepot.exporters.torch.upstream import FrontendError, TracerWarning, size_notes
@@ -217,7 +218,7 @@ def capture_scripted(source: ModuleSource, groups: list[Group], options: Options
     """
     if not all(isinstance(place, Leaf) for place in places(source.call.tree)) or source.sample.kwargs:
         raise ConversionError("TorchScript is tried only on tensors that are given by position")
-    return _script(source, groups, options, lambda: torch.jit.script(source.module))
+    return _script(source, groups, options, lambda: closed(torch.jit.script(source.module), source.sample))
 
 
 def capture_traced(source: ModuleSource, groups: list[Group], options: Options) -> Captured:
