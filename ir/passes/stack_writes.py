@@ -8,7 +8,7 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.names import Names
 from entrepot.ir.passes.dims import same_dim
-from entrepot.ir.passes.graphs import has_references, typed_graphs
+from entrepot.ir.passes.graphs import has_references, typed_graphs, write_constant
 from entrepot.ir.passes.loops import rebuilt, take_over
 from entrepot.ir.passes.read_back import Remembered, holds, read_back
 from entrepot.ir.passes.turns import Place, Slots, place_of, slots
@@ -253,14 +253,7 @@ class _Behind:
         return node.outputs[0]
 
     def _constant(self, numbers: Sequence[int], before: ir.Node | None = None) -> ir.Value:
-        node = ir.node("Constant", [], {"value": ir.tensor(np.array(numbers, np.int64))})
-        value = node.outputs[0]
-        node.name = value.name = self._names.fresh(f"{self._loop.outputs[self._found.at].name}_number")
-        value.type, value.shape = ir.TensorType(ir.DataType.INT64), ir.Shape([len(numbers)])
-        at = before or self._loop
-        assert at.graph is not None
-        at.graph.insert_before(at, node)
-        return value
+        return write_constant(before or self._loop, np.array(numbers, np.int64), "number", self._names)
 
 
 def _filled(value: ir.Value, types: Types) -> ir.Value | None:
