@@ -37,7 +37,15 @@ def suggested_relations(
         tensors: What it takes.
         equal: Axes that are known to have one size.
     """
-    with quiet(), numpy_of_sizes(), decided_flags(), masks_as_they_are(), padded_recurrences(), Rewriting():
+    with (
+        eager.restoring(),
+        quiet(),
+        numpy_of_sizes(),
+        decided_flags(),
+        masks_as_they_are(),
+        padded_recurrences(),
+        Rewriting(),
+    ):
         noted = symbolic_run(eager.follow, tensors, MODEL_ERRORS)
     axes = {symbol: axis for axis, symbol in noted.axes.items()}
     sizes = {symbol: tensors[index].shape[axis] for symbol, (index, axis) in axes.items()}

@@ -187,15 +187,20 @@ class Eager(Callee):
         return True
 
     def follow(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Call the module on these very tensors, which need not have values.
+        """Call the module on these very tensors, which need not have values; within ``restoring``.
 
         Raises:
             Exception: Whatever the module raises.
         """
         args, kwargs = unflatten(self.tree, tensors)
+        with DataWriter():
+            self._raw(args, kwargs)
+
+    @contextlib.contextmanager
+    def restoring(self) -> Iterator[None]:
+        """What the module changed is put back at the end; around modes in which tensors have no values to compare."""
         try:
-            with DataWriter():
-                self._raw(args, kwargs)
+            yield
         finally:
             self._state.restore()
 

@@ -10,6 +10,7 @@ from torch import nn
 import entrepot as ep
 from entrepot.exporters import pipeline
 from entrepot.exporters.arrays import NUMPY
+from entrepot.exporters.axes import related
 from entrepot.exporters.axes.gaps import with_gaps
 from entrepot.exporters.axes.groups import name_groups
 from entrepot.exporters.axes.probe import Prober
@@ -149,6 +150,26 @@ def test_a_batch_does_not_add_up_with_lengths(monkeypatch, shapes, asked):
     model = ep.export(module, tuple(torch.randn(*shape) for shape in shapes))
     assert len({spec.shape for spec in model.inputs}) == len(shapes)
     assert len(runs) == asked
+
+
+class ThreeNormalised(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(2)
+
+    def forward(self, a, b, c):
+        return self.norm(a.mean(1)) + self.norm(b.mean(1)) + self.norm(c.mean(1))
+
+
+def test_a_run_without_values_comes_to_its_end_with_buffers(monkeypatch):
+    tried, found, suggested = [], [], calling.suggested_relations
+    monkeypatch.setattr(calling, "suggested_relations", lambda *given: (found.append(suggested(*given)), found[-1])[1])
+    monkeypatch.setattr(related, "stepped_relations", lambda *given: (tried.append(given), [])[1])
+    module = ThreeNormalised().eval()
+    model = ep.export(module, tuple(torch.randn(3, length, 2) for length in (2, 5, 7)))
+    assert [spec.shape[1] for spec in model.inputs] == ["a_dim1", "b_dim1", "c_dim1"]
+    assert found == [[]]
+    assert not tried
 
 
 @pytest.mark.parametrize(
