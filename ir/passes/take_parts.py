@@ -8,6 +8,7 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.names import Names
 from entrepot.ir.passes.graphs import bypass, has_references, may_write_constants, replace, typed_graphs, write_constant
+from entrepot.ir.passes.ranges import Range, range_of, size_of
 from entrepot.ir.typing.query import Types
 
 _INPUTS = 13
@@ -19,8 +20,8 @@ class TakeParts(ir.passes.InPlacePass):
 
     Before: ``c = Concat<axis = 1>(a, b)``, ``Slice(c, [0], [size of a], [1])``. After: ``a``.
     Part of a part is taken from that part, and several parts are a Concat of their own; an element of a stack is what
-    was stacked there; a Slice of a Slice is one, and what nothing else reads is no part of its own: a Concat in a
-    Concat, a Slice from which one element is taken. Rows that are written one by one become one Concat this way, and
+    was stacked there; and what nothing else reads is no part of its own: a Concat in a Concat, a Slice of which others
+    are Slices, or from which one element is taken. Rows that are written one by one become one Concat this way, and
     the numbers of a vector, read one by one, that vector. Sizes along the axis have to be known. Subgraphs and
     functions are covered.
     """
@@ -38,21 +39,13 @@ class TakeParts(ir.passes.InPlacePass):
         return ir.passes.PassResult(model, modified=any(taken))
 
 
-@dataclass(frozen=True)
-class _Range:
-    """Elements of one axis, from ``start`` up to ``end``, which is not among them."""
-
-    axis: int
-    start: int
-    end: int
-
-
 def _slice(node: ir.Node, types: Types, names: Names) -> bool:
-    taken, source = _range(node, types), _producer(node.inputs[0])
+    taken, source = range_of(node, types), _producer(node.inputs[0])
     if taken is None or source is None:
         return False
     if source.op_type == "Slice":
-        return _slice_from(node, node.inputs[0], taken, types, names)
+        goes = _is_only_sliced(source.outputs[0], taken.axis, types)
+        return goes and _slice_from(node, node.inputs[0], taken, types, names)
     parts = _parts(source, taken.axis, types) if source.op_type == "Concat" else None
     touched = [part for part in parts or () if part.start < taken.end and part.end > taken.start]
     if not touched:
@@ -60,18 +53,25 @@ def _slice(node: ir.Node, types: Types, names: Names) -> bool:
     exact = (touched[0].start, touched[-1].end) == (taken.start, taken.end)
     if len(touched) == 1:
         (part,) = touched
-        moved = _Range(taken.axis, taken.start - part.start, taken.end - part.start)
+        moved = Range(taken.axis, taken.start - part.start, taken.end - part.start)
         return bypass(node, part.value) if exact else _slice_from(node, part.value, moved, types, names)
     if exact:
         replace(node, ir.node("Concat", [part.value for part in touched], {"axis": taken.axis}))
     return exact
 
 
-def _slice_from(node: ir.Node, data: ir.Value | None, taken: _Range, types: Types, names: Names) -> bool:
+def _is_only_sliced(value: ir.Value, axis: int, types: Types) -> bool:
+    """Whether a Slice is read by such alone as can be one with it; one that stays is smaller than what it is of."""
+    readers = [each.node for each in value.uses()]
+    ranges = [range_of(each, types) if each.op_type == "Slice" and not each.domain else None for each in readers]
+    return not value.is_graph_output() and all(each is not None and each.axis == axis for each in ranges)
+
+
+def _slice_from(node: ir.Node, data: ir.Value | None, taken: Range, types: Types, names: Names) -> bool:
     """Let a Slice take a range of ``data``, or of what that is a slice of; whether that is anything new."""
     start, end = taken.start, taken.end
     while (source := _producer(data)) is not None and source.op_type == "Slice":
-        outer = _range(source, types)
+        outer = range_of(source, types)
         if outer is None or outer.axis != taken.axis:
             break
         data, start, end = source.inputs[0], start + outer.start, end + outer.start
@@ -110,7 +110,7 @@ def _gather(node: ir.Node, types: Types, names: Names) -> bool:
 
 
 def _gather_from(node: ir.Node, source: ir.Node, axis: int, index: int, types: Types, names: Names) -> bool:
-    taken = _range(source, types) if _is_read_once(source.outputs[0]) else None
+    taken = range_of(source, types) if _is_read_once(source.outputs[0]) else None
     if taken is None or taken.axis != axis or not may_write_constants(types):
         return False
     place = index + (taken.start if index >= 0 else taken.end)
@@ -130,7 +130,7 @@ def _concat(node: ir.Node, types: Types, names: Names) -> bool:
     if (whole := _taken_apart(node, axis, types)) is not None:
         return bypass(node, whole)
     inputs = [each for value in node.inputs for each in _spread(value, axis, types)]
-    kept = [value for value in inputs if _size(value, axis, types) != 0] or inputs[:1]
+    kept = [value for value in inputs if size_of(value, axis, types) != 0] or inputs[:1]
     if kept == list(node.inputs):
         return False
     replace(node, ir.node("Concat", kept, {"axis": axis}))
@@ -145,13 +145,13 @@ def _taken_apart(node: ir.Node, axis: int, types: Types) -> ir.Value | None:
         if value is None or value is not whole or start != end:
             return None
         end = stop
-    return whole if _size(whole, axis, types) == end else None
+    return whole if size_of(whole, axis, types) == end else None
 
 
 def _piece(value: ir.Value | None, axis: int, types: Types) -> tuple[ir.Value | None, int, int]:
     """What a part is taken from, and from where to where."""
     source = _producer(value)
-    taken = _range(source, types) if source is not None and source.op_type == "Slice" else None
+    taken = range_of(source, types) if source is not None and source.op_type == "Slice" else None
     if source is not None and taken is not None and taken.axis == axis:
         return source.inputs[0], taken.start, taken.end
     whole, place = _element(value, axis, types)
@@ -216,29 +216,9 @@ def _parts(node: ir.Node, axis: int, types: Types) -> list[_Part] | None:
         return None
     found: list[_Part] = []
     for value in node.inputs:
-        size = _size(value, axis, types)
+        size = size_of(value, axis, types)
         if value is None or size is None:
             return None
         start = found[-1].end if found else 0
         found.append(_Part(value, start, start + size))
     return found
-
-
-def _size(value: ir.Value | None, axis: int, types: Types) -> int | None:
-    shape = types.shape(value)
-    size = None if shape is None else shape[axis]
-    return size if isinstance(size, int) else None
-
-
-def _range(node: ir.Node, types: Types) -> _Range | None:
-    """What a Slice takes, if it is a range of one axis whose size is known, without steps."""
-    given = [None if value is None else types.known.array(value) for value in node.inputs[1:]]
-    shape = types.shape(node.inputs[0])
-    if shape is None or len(given) < 3 or any(each is None or each.size != 1 for each in given):
-        return None
-    start, end, axis, *step = [int(each.item()) for each in given if each is not None]
-    size = shape[axis]
-    if not isinstance(size, int) or step not in ([], [1]):
-        return None
-    start, end, _ = slice(start, end).indices(size)
-    return _Range(axis % len(shape), start, max(start, end))
