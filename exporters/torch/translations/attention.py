@@ -30,24 +30,24 @@ def scaled_dot_product_attention(  # the signature is torch's
         key, value = (_repeated(each, query.shape[-3]) for each in (key, value))
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = (_widened(query) * factor) @ _widened(key).transpose(-2, -1)
-    weights = _weights(scores, attn_mask, is_causal=is_causal).to(value.dtype)
-    return (F.dropout(weights, dropout_p) if dropout_p else weights) @ value
+    bias, seeing = (None, None) if attn_mask is None or is_causal else _bias(attn_mask)
+    weights = _weights(scores, bias, is_causal=is_causal).to(value.dtype)
+    result = (F.dropout(weights, dropout_p) if dropout_p else weights) @ value
+    return result if seeing is None else result * seeing.to(value.dtype)
 
 
-def _weights(scores: torch.Tensor, attn_mask: torch.Tensor | None, *, is_causal: bool) -> torch.Tensor:
+def _weights(scores: torch.Tensor, bias: torch.Tensor | None, *, is_causal: bool) -> torch.Tensor:
     if is_causal:
         allowed = torch.ones(*scores.shape[-2:], dtype=torch.bool).tril()
         return scores.masked_fill(~allowed, -torch.inf).softmax(-1)
-    if attn_mask is None:
-        return scores.softmax(-1)
-    bias, seeing = _bias(attn_mask)
-    return (scores + bias.to(scores.dtype)).softmax(-1) * seeing.to(scores.dtype)
+    return (scores if bias is None else scores + bias.to(scores.dtype)).softmax(-1)
 
 
 def _bias(attn_mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """What is added to the scores, and which rows attend to anything; layers with one mask share both.
 
-    A row that attends to nothing has no bias, so that its softmax is finite, and is multiplied by 0 afterwards.
+    A row that attends to nothing has no bias, so that its softmax is finite, and its result is multiplied by 0: there
+    are fewer features than places to attend to, most of the time.
     """
     allowed = attn_mask if attn_mask.dtype == torch.bool else attn_mask != -torch.inf
     bias = torch.where(attn_mask, 0.0, -torch.inf) if attn_mask.dtype == torch.bool else attn_mask
