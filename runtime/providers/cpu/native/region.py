@@ -138,21 +138,52 @@ def _corners(boxes: Array, center_point_box: int) -> Array:
 
 
 def _suppressed(corners: Array, scores: Array, most: int, overlap: float, floor: Array | None) -> list[int]:
+    by_place = np.argsort(corners[:, 0], kind="stable")
+    boxes = _Boxes(*np.ascontiguousarray(corners[by_place].T))
+    place = np.empty_like(by_place)
+    place[by_place] = np.arange(by_place.size)
     order = np.argsort(-scores, kind="stable")
     if floor is not None:
         order = order[scores[order] > floor]
-    areas = np.prod(corners[:, 2:] - corners[:, :2], axis=1)
+    left = np.ones(by_place.size, np.bool_)
     keep: list[int] = []
-    while order.size and len(keep) < most:
-        best, order = order[0], order[1:]
-        keep.append(int(best))
-        order = order[_iou(corners, areas, best, order) <= overlap]
+    apart = overlap >= 0 and not np.isnan(corners).any()  # what does not touch a box is not suppressed by it
+    for index in order.tolist():
+        if len(keep) >= most:
+            break
+        best = int(place[index])
+        if left[best]:
+            keep.append(index)
+            near = boxes.near(best) if apart else slice(None)
+            left[near] &= boxes.iou(best, near) <= overlap
     return keep
 
 
-def _iou(corners: Array, areas: Array, best: int, others: Array) -> Array:
-    low = np.maximum(corners[best, :2], corners[others, :2])
-    high = np.minimum(corners[best, 2:], corners[others, 2:])
-    shared = np.prod(np.clip(high - low, 0, None), axis=1)
-    union = areas[best] + areas[others] - shared
-    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+class _Boxes:
+    """Boxes by where they begin along the first axis, so that those that reach another one lie in a row.
+
+    Args:
+        top: Where they begin, in order.
+        start: Where they begin along the second axis.
+        bottom: Where they end along the first one.
+        end: Where they end along the second one.
+    """
+
+    def __init__(self, top: Array, start: Array, bottom: Array, end: Array) -> None:
+        self._top, self._start, self._bottom, self._end = top, start, bottom, end
+        self._areas = (bottom - top) * (end - start)
+        self._reached = np.maximum.accumulate(bottom)
+
+    def near(self, best: int) -> slice:
+        """All that overlap a box, among others, and itself."""
+        first = np.searchsorted(self._reached, self._top[best], side="left")
+        return slice(int(first), int(np.searchsorted(self._top, self._bottom[best], side="right")))
+
+    def iou(self, best: int, near: slice) -> Array:
+        """What a box shares with others, of what both cover."""
+        height = np.minimum(self._bottom[best], self._bottom[near]) - np.maximum(self._top[best], self._top[near])
+        width = np.minimum(self._end[best], self._end[near]) - np.maximum(self._start[best], self._start[near])
+        shared = height.clip(0) * width.clip(0)
+        union = self._areas[best] + self._areas[near] - shared
+        result: Array = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+        return result
