@@ -19,6 +19,7 @@ from unittest import mock
 
 import torch
 
+from entrepot.exporters.torch.capture.cancelling import cancelling
 from entrepot.exporters.torch.capture.upstream import FakeTensorConverter, UnseenByModes, size_questions
 from entrepot.exporters.torch.upstream import ShapeEnv, SymNode, node_making, node_meanings
 
@@ -43,6 +44,7 @@ def sparing(node_made: Callable[[], None] | None = None) -> Iterator[None]:
         mock.patch.object(FakeTensorConverter, "from_real_tensor", _weights_unseen()),
         mock.patch.object(node_meanings, "track_tensor_tree", _unseen(node_meanings.track_tensor_tree)),
         mock.patch.object(size_questions, bound, _unseen(getattr(size_questions, bound))),
+        cancelling(),
     ):
         yield
 
