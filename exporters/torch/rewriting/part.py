@@ -15,7 +15,7 @@ from entrepot.exporters.torch.rewriting.reading import Reader
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.rewriting.stored import StoresError, stores_now
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, Undefined, gather, spread
-from entrepot.exporters.torch.upstream import writes
+from entrepot.exporters.torch.upstream import FakeTensor, writes
 
 _INSIDE: ContextVar[bool] = ContextVar("_INSIDE", default=False)
 
@@ -245,11 +245,19 @@ def stand_ins(
             key = (at,) if apart(at) else id(leaf)
             if key not in made:
                 shape = [with_hints(aside.env, size, sizes) for size in leaf.shape]
-                made[key] = torch.empty(shape, dtype=leaf.dtype) if sizes else torch.empty_like(leaf).detach()
+                made[key] = torch.empty(shape, dtype=leaf.dtype) if sizes else _like(leaf)
             result.append(made[key])
         else:
             result.append(with_hints(aside.env, leaf, sizes))
     return result
+
+
+def _like(leaf: torch.Tensor) -> torch.Tensor:
+    """A tensor of its kind, of which nothing is known: torch (2.13) takes what lies in memory for a constant's like."""
+    found = torch.empty_like(leaf).detach()
+    if isinstance(found, FakeTensor):
+        found.constant = None
+    return found
 
 
 def same_number(first: Any, second: Any) -> bool:
