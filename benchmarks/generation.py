@@ -63,6 +63,7 @@ def exported(model: Any, name: str, folder: Path) -> tuple[Path, Path]:
 
     host, whole = folder / name, folder / f"{name}_in_graph"
     if not whole.exists():
+        folder.mkdir(parents=True, exist_ok=True)
         package = export_transformer(model, verify=False)
         package.save(host)
         looped(package, num_beams=1, opset=None).save(whole)
