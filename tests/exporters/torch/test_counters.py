@@ -10,20 +10,7 @@ from torch import nn
 import entrepot as ep
 from entrepot.exporters.torch.rewriting import part
 from entrepot.exporters.torch.upstream import FakeTensorMode
-
-
-class ShortRuns(nn.Module):
-    def forward(self, x):
-        labels = (x > 0).long()
-        out, current, run = labels.clone(), labels[0], torch.tensor(0)
-        for i in range(labels.shape[0]):
-            if labels[i] == current:
-                run = run + 1
-            else:
-                if run < 2:
-                    out[i - 1] = labels[i]
-                current, run = labels[i], torch.tensor(1)
-        return out
+from tests.export_cases.modules.searching import LabelSmoother
 
 
 class FewAtMost(nn.Module):
@@ -50,7 +37,7 @@ class Patience(nn.Module):
         return losses, waited
 
 
-@pytest.mark.parametrize("module", [ShortRuns, FewAtMost, Patience])
+@pytest.mark.parametrize("module", [LabelSmoother, FewAtMost, Patience])
 def test_loops_that_count_from_a_constant_are_loops(module):
     model = ep.export(module(), (torch.randn(8),))
     assert "captured with its branches and loops rewritten" in str(model)
