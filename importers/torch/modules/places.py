@@ -120,6 +120,8 @@ def _places(state: State, step: Step, found: list[Path], layer: Layer) -> Iterat
     if scope and scope not in found and scope not in state.containers and not _is_shared(state, step, scope):
         yield scope
     while (node := state.tree.find(scope)) is not None and node.layer is not None:
+        if not scope:
+            return  # the module is a layer itself
         scope = scope[:-1]
     yield from _numbered(scope, kind)
 

@@ -118,7 +118,7 @@ def _is_finite(graph: Neighbours, mask: Value | None) -> bool:
     return bool(operands) and all(_is_finite(graph, value) for value in operands[first:])
 
 
-_MOVES = ("Expand", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+_MOVES = ("Expand", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
 
 
 def _scores(kept: Kept, graph: Neighbours, softmax: Step) -> tuple[list[Step], Value | None, float] | None:

@@ -140,7 +140,7 @@ def _initial(graph: Neighbours, layers: Sequence[Step], at: int) -> Value | None
 
 def _is_zero(graph: Neighbours, value: Value) -> bool:
     made = graph.maker(value)
-    if made is not None and made.is_a("Slice", "Expand") and made.inputs[0] is not None:
+    if made is not None and made.is_a("Slice", "Split", "Expand") and made.inputs[0] is not None:
         return _is_zero(graph, made.inputs[0])
     if made is not None and made.is_a("ConstantOfShape"):
         return not np.any(made.attributes.get("value", 0))
@@ -150,6 +150,9 @@ def _is_zero(graph: Neighbours, value: Value) -> bool:
 def _whole(graph: Neighbours, value: Value | None, number: int, count: int) -> Value | None:
     """The tensor whose rows for one layer a value is."""
     made = graph.maker(value)
+    if made is not None and made.is_a("Split"):
+        each_alike = made.attributes.get("axis", 0) == 0 and {_shape(part)[:1] for part in made.outputs} == {(count,)}
+        return made.inputs[0] if each_alike and made.outputs.index(value) == number else None
     if made is None or not made.is_a("Slice"):
         return None
     given = [each.constant for each in made.inputs[1:] if each is not None]
