@@ -28,12 +28,16 @@ def settled(plan: Plan) -> State:
     steps = list(every_step(plan.block))
     for step in steps:
         state.scopes[step] = place(scope_of(step))
+    layers: list[tuple[Step, Layer]] = []
     for step in steps:
         op = Op(state, step)  # type: ignore[arg-type] # rules ask about types and constants only
         layer = layer_of(op)
         op.see(0, *((4, 5, 6) if layer is not None and layer.kind in _RECURRENT else ()))
         if layer is not None and not op.overlooked:
-            _place(state, step, layer)
+            layers.append((step, layer))
+    alone = len({layer.source for _, layer in layers}) == 1
+    for step, layer in layers:
+        _place(state, step, layer, alone=alone)
     _place_stateless(state, steps)
     state.light = _light(state, plan.block)
     _raise_sizes(state, plan.block)
@@ -56,13 +60,13 @@ def _containers(plan: Plan) -> frozenset[Path]:
     return frozenset(path[:end] for path in paths for end in range(1, len(path) - 1))
 
 
-def _place(state: State, step: Step, layer: Layer) -> None:
-    """A layer goes where its weight's name says; else where its step is from."""
+def _place(state: State, step: Step, layer: Layer, *, alone: bool) -> None:
+    """A layer goes where its weight's name says; else where its step is from. One alone may be the module itself."""
     wanted = _wanted(state, step, layer)
     if wanted is None or _is_turned(state, layer):
         return
     for path in wanted:
-        if state.tree.is_under_layer(path):
+        if state.tree.is_under_layer(path) or not (path or alone):
             continue
         node = state.tree.find(path)
         if node is None or (node.layer is None and (not path or (not node.children and not node.held))):
@@ -120,8 +124,6 @@ def _places(state: State, step: Step, found: list[Path], layer: Layer) -> Iterat
     if scope and scope not in found and scope not in state.containers and not _is_shared(state, step, scope):
         yield scope
     while (node := state.tree.find(scope)) is not None and node.layer is not None:
-        if not scope:
-            return  # the module is a layer itself
         scope = scope[:-1]
     yield from _numbered(scope, kind)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import onnx_ir
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -204,3 +205,18 @@ def test_a_list_of_one_layer_may_be_called_twice() -> None:
     net = ep.to_torch(ep.export(original, x, verify=False))
     assert net.state_dict().keys() == original.state_dict().keys()
     torch.testing.assert_close(net(x), original(x))
+
+
+def test_layers_that_are_no_stack_are_those_of_a_module() -> None:
+    net, x, state = _drawn(nn.GRU(4, 3, 2)), X.reshape(2, 3, 4), torch.randn(2, 3, 3)
+    model = onnx_ir.serde.serialize_model(ep.export(net, (x, state)).ir)
+    _, place = (at for at, node in enumerate(model.graph.node) if node.op_type == "GRU")
+    above = model.graph.node[place]
+    turned = onnx.helper.make_node("Neg", [above.input[5]], ["turned"])  # what the upper one begins with
+    above.input[5] = "turned"
+    model.graph.node.insert(place, turned)
+    found = ep.to_torch(ep.load(model), verify=False)
+    assert [type(part).__name__ for part in found.children()] == ["GRU", "GRU"]
+    state_of_both = torch.stack([state[0], -state[1]])
+    for left, right in zip(_results(found, (x, state)), _results(net, (x, state_of_both)), strict=True):
+        torch.testing.assert_close(left, right)
