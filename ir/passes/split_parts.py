@@ -16,8 +16,9 @@ class SplitParts(ir.passes.InPlacePass):
     """Take the parts that make up the whole of an axis with one node.
 
     Before: ``Slice(x, [0], [2], [1])`` and ``Slice(x, [2], [5], [1])`` of an axis of 5. After: ``Split(x, [2, 3])``.
-    So are halves that are turned, gates, and channels for several uses. Sizes along the axis have to be known. Other
-    passes look for Slices: this one comes after them. Subgraphs and functions are covered.
+    So are halves that are turned, gates, and channels for several uses. Sizes along the axis have to be known; those of
+    a tensor itself stay Slices, through which runtimes follow sizes. Other passes look for Slices: this one comes after
+    them. Subgraphs and functions are covered.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
@@ -38,10 +39,16 @@ def _ranges(graph: ir.Graph, types: Types) -> list[dict[ir.Node, Range]]:
     found: dict[tuple[ir.Value, int], dict[ir.Node, Range]] = {}
     for node in graph:
         if node.op_type == "Slice" and not node.domain and not has_references(node) and node.inputs[0] is not None:
-            taken = range_of(node, types)
+            taken = None if _are_sizes(node.inputs[0], types) else range_of(node, types)
             if taken is not None and taken.start < taken.end:
                 found.setdefault((node.inputs[0], taken.axis), {})[node] = taken
     return list(found.values())
+
+
+def _are_sizes(value: ir.Value, types: Types) -> bool:
+    """Whether a value may be the sizes of a tensor."""
+    shape = types.shape(value)
+    return shape is not None and len(shape) == 1 and types.dtype(value) in (ir.DataType.INT32, ir.DataType.INT64)
 
 
 def _whole(ranges: dict[ir.Node, Range], types: Types) -> dict[ir.Node, Range]:

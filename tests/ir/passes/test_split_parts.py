@@ -28,6 +28,7 @@ APART = [
     "p = Slice(x, o, b, i) z = Neg(x) q = Slice(z, b, e, i) y = Concat<axis = 1>(q, p)",
     "p = Slice(x, o, e, i, b) q = Slice(x, i, e, i, b) y = Concat<axis = 1>(q, p)",  # every other one
     "p = Slice(x, o, e, i) y = Neg(p)",
+    "t = Shape(x) p = Slice(t, o, i, o) q = Slice(t, i, b, o) s = Concat<axis = 0>(q, p) y = Cast<to = 1>(s)",
 ]
 
 
