@@ -19,6 +19,7 @@ from entrepot.exporters.cleanup.reductions import count_axes_from_the_front
 from entrepot.ir.passes.cleanup import clean_up
 from entrepot.ir.passes.keep_vectors import KeepVectors
 from entrepot.ir.passes.levels import Level
+from entrepot.ir.passes.lift_constants import LiftConstants
 from entrepot.ir.passes.split_parts import SplitParts
 from entrepot.runtime.planning.constants import evaluate
 
@@ -45,7 +46,9 @@ def tidy(model: onnx_ir.Model, weights: Collection[str], level: Level, *, in_pla
         pack_weights(model)
     clean_up(model, level=level, evaluate=evaluate, weights=weights, in_place=in_place)
     KeepVectors()(model)
-    SplitParts()(model)
+    if level != "none":
+        SplitParts()(model)
+        LiftConstants()(model)
     let_pools_pad(model, weights)
     keep_padding_apart(model, weights)
     common.RemoveUnusedNodesPass()(model)

@@ -203,3 +203,17 @@ def test_no_more_nodes_than_torch_writes(name):
     zoo = built(name)
     model = exported(name)
     assert operators(model.ir).total() <= operators(export_torch(zoo, model)).total()
+
+
+class Turned(torch.nn.Module):
+    def forward(self, x):
+        first, second = x[..., :2], x[..., 2:]
+        return torch.cat([-second, first], -1)
+
+
+@pytest.mark.parametrize(("optimize", "slices", "splits"), [("basic", 0, 1), ("extended", 0, 1), ("none", 2, 0)])
+def test_halves_are_split_without_constants_of_their_own(optimize, slices, splits):
+    model = ep.export(Turned(), torch.randn(3, 4), dynamic={"x": {0: "batch"}}, optimize=optimize)
+    operators = [node.op_type for node in model.ir.graph]
+    assert (operators.count("Slice"), operators.count("Split")) == (slices, splits)
+    assert optimize == "none" or "Constant" not in operators
