@@ -20,10 +20,10 @@ class TakeParts(ir.passes.InPlacePass):
 
     Before: ``c = Concat<axis = 1>(a, b)``, ``Slice(c, [0], [size of a], [1])``. After: ``a``.
     Part of a part is taken from that part, and several parts are a Concat of their own; an element of a stack is what
-    was stacked there; and what nothing else reads is no part of its own: a Concat in a Concat, a Slice of which others
-    are Slices, or from which one element is taken. Rows that are written one by one become one Concat this way, and
-    the numbers of a vector, read one by one, that vector. Sizes along the axis have to be known. Subgraphs and
-    functions are covered.
+    was stacked there. What nothing else reads is no part of its own: a Concat in a Concat, a Slice of which others are
+    Slices, or from which one element is taken. Rows that are written one by one become one Concat this way, and the
+    numbers of a vector, read one by one, that vector. Sizes along the axis have to be known. Subgraphs and functions
+    are covered.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
