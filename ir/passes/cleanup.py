@@ -14,6 +14,7 @@ from entrepot.ir.passes.absorb_padding import AbsorbPadding
 from entrepot.ir.passes.add_to_products import AddToProducts
 from entrepot.ir.passes.arrange_weights import ArrangeWeights
 from entrepot.ir.passes.clip_bounds import ClipBounds
+from entrepot.ir.passes.divide_by_roots import DivideByRoots
 from entrepot.ir.passes.drop_idle import DropIdle
 from entrepot.ir.passes.drop_negations import DropNegations
 from entrepot.ir.passes.drop_unused import DropUnused
@@ -83,6 +84,7 @@ def clean_up(
         DropNegations(),
         NegateFactors(weights),
         SumSquares(),
+        DivideByRoots(),
         GatherSlices(),
         GatherRows(),
         TakeParts(),

@@ -64,6 +64,14 @@ def is_fixed(value: ir.Value | None) -> bool:
     return value is not None and value.is_initializer() and not value.is_graph_input() and value.const_value is not None
 
 
+def alone_before(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
+    """The standard operator in the reader's graph that computes ``value``, if nothing but one input reads that."""
+    if value is None or len(value.uses()) != 1 or value.is_graph_output():
+        return None
+    node = value.producer()
+    return None if node is None or node.domain or node.graph is not reader.graph or has_references(node) else node
+
+
 def bypass(node: ir.Node, value: ir.Value) -> bool:
     """Let everything read ``value`` instead of the node's first output, and remove the node; whether that was possible.
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import onnx_ir as ir
 
 from entrepot.ir.opset.names import Names
-from entrepot.ir.passes.graphs import has_references, may_write_constants, typed_graphs, write_constant
+from entrepot.ir.passes.graphs import alone_before, has_references, may_write_constants, typed_graphs, write_constant
 from entrepot.ir.typing.query import Types
 
 _BROADCASTING = 7
@@ -40,8 +40,8 @@ class NegateFactors(ir.passes.InPlacePass):
 
     def _moved(self, node: ir.Node, types: Types, names: Names) -> bool:
         for at, other in ((0, 1), (1, 0)):
-            negation = _alone(node.inputs[at], node)
-            if negation is None or negation.op_type != "Neg" or has_references(negation):
+            negation = alone_before(node.inputs[at], node)
+            if negation is None or negation.op_type != "Neg":
                 continue
             if self._negate(node, other, types, names):
                 node.replace_input_with(at, negation.inputs[0])
@@ -57,7 +57,7 @@ class NegateFactors(ir.passes.InPlacePass):
                 return False
             node.replace_input_with(at, write_constant(node, -known, "factor", names))
             return True
-        factor = _alone(value, node)
+        factor = alone_before(value, node)
         if factor is None or not _is_product(factor):
             return False
         return any(types.known.array(factor.inputs[each]) is not None and self._negate(factor, each, types, names)
@@ -66,11 +66,3 @@ class NegateFactors(ir.passes.InPlacePass):
 
 def _is_product(node: ir.Node) -> bool:
     return node.op_type in ("Mul", "Div") and not node.domain and not has_references(node)
-
-
-def _alone(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
-    """What computes a value of the same graph for one reader."""
-    if value is None or len(value.uses()) != 1 or value.is_graph_output():
-        return None
-    node = value.producer()
-    return None if node is None or node.domain or node.graph is not reader.graph else node

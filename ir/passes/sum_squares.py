@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
-from entrepot.ir.passes.graphs import has_references, replace, typed_graphs
+from entrepot.ir.passes.graphs import alone_before, has_references, replace, typed_graphs
 from entrepot.ir.typing.query import Types
 
 _AXES_ARE_AN_INPUT = 18
@@ -34,13 +34,13 @@ class SumSquares(ir.passes.InPlacePass):
 
 
 def _sum(node: ir.Node, types: Types) -> bool:
-    square = _alone_before(node)
+    square = alone_before(node.inputs[0], node)
     squared = None if square is None else _squared(square, types)
     return squared is not None and _reduce(node, "ReduceSumSquare", node, squared, types)
 
 
 def _length(node: ir.Node, types: Types) -> bool:
-    summed = _alone_before(node)
+    summed = alone_before(node.inputs[0], node)
     if summed is None or summed.op_type != "ReduceSumSquare":
         return False
     return _reduce(node, "ReduceL2", summed, summed.inputs[0], types)
@@ -63,13 +63,3 @@ def _squared(node: ir.Node, types: Types) -> ir.Value | None:
         return node.inputs[0] if node.inputs[0] is node.inputs[1] else None
     power = types.known.array(node.inputs[1]) if node.op_type == "Pow" else None
     return node.inputs[0] if power is not None and power.ndim == 0 and power == 2 else None
-
-
-def _alone_before(node: ir.Node) -> ir.Node | None:
-    """What computes the first input, for nothing else, in the same graph."""
-    value = node.inputs[0]
-    readers = 0 if value is None else len({use.node for use in value.uses()})
-    if value is None or readers != 1 or value.is_graph_output():
-        return None
-    first = value.producer()
-    return None if first is None or first.domain or first.graph is not node.graph or has_references(first) else first

@@ -169,31 +169,36 @@ def _per_channel(step: Step, op_type: str, before: Step, shape: tuple[int | str 
 
 
 def _fuse_rms_norm(graph: Neighbours, square: Step) -> None:
-    """``x / sqrt(mean(x ** 2) + eps) * scale`` over the last axis, as a product with the reciprocal."""
+    """``x / sqrt(mean(x ** 2) + eps) * scale`` over the last axis."""
     x = square.inputs[0]
     chain = _chain(graph, square, ("ReduceMean",), ("Add",), ("Sqrt",)) if _is_square(square, {x}) else None
     if chain is None or not _over_last(chain[0]) or (epsilon := number(chain[1])) is None:
         return
-    inverse = graph.only_reader(chain[-1])
-    if inverse is None or not (inverse.is_a("Reciprocal") or (inverse.is_a("Div") and _is_one(inverse.inputs[0]))):
-        return
-    product = graph.only_reader(inverse)
-    if (
-        product is None
-        or not product.is_a("Mul")
-        or x not in product.inputs
-        or inverse.outputs[0] not in product.inputs
-    ):
-        return
-    scaled = graph.only_reader(product)
-    scale = None if scaled is None else _row(scaled, "Mul", product)
+    quotient = _quotient(graph, x, chain[-1])
+    scaled = graph.only_reader(quotient[-1]) if quotient else None
+    scale = None if scaled is None else _row(scaled, "Mul", quotient[-1])
     if scaled is None or scale is None:
         return
     norm = replace(
         scaled, key=OpKey("", "RMSNormalization", 23), inputs=[x, scale], attributes={"axis": -1, "epsilon": epsilon},
         metadata=square.metadata, name=square.name,
     )  # fmt: skip
-    graph.replace([square, *chain, inverse, product, scaled], norm)
+    graph.replace([square, *chain, *quotient, scaled], norm)
+
+
+def _quotient(graph: Neighbours, x: Value | None, root: Step) -> list[Step]:
+    """The steps that divide ``x`` by a root, or multiply it with its reciprocal; empty if there are none."""
+    first = graph.only_reader(root)
+    if first is None:
+        return []
+    if first.is_a("Div") and first.inputs[0] is x and first.inputs[1] is root.outputs[0]:
+        return [first]
+    if not (first.is_a("Reciprocal") or (first.is_a("Div") and _is_one(first.inputs[0]))):
+        return []
+    product = graph.only_reader(first)
+    if product is None or not product.is_a("Mul") or x not in product.inputs or first.outputs[0] not in product.inputs:
+        return []
+    return [first, product]
 
 
 def _is_one(value: Value | None) -> bool:

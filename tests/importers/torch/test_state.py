@@ -26,6 +26,7 @@ ALONE = {
     "Conv2d": (lambda: nn.Conv2d(2, 4, 3), X.reshape(1, 2, 3, 4)),
     "ConvTranspose2d": (lambda: nn.ConvTranspose2d(2, 4, 3), X.reshape(1, 2, 3, 4)),
     "LayerNorm": (lambda: nn.LayerNorm(4), X.reshape(6, 4)),
+    "RMSNorm": (lambda: nn.RMSNorm(4), X.reshape(6, 4)),
     "GroupNorm": (lambda: nn.GroupNorm(2, 4), X.reshape(2, 4, 3)),
     "BatchNorm1d": (lambda: nn.BatchNorm1d(4), X.reshape(6, 4)),
     "Embedding": (lambda: nn.Embedding(5, 4), torch.tensor([[0, 4, 2]])),

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 import pytest
 
+from entrepot.ir.passes.divide_by_roots import DivideByRoots
 from entrepot.ir.passes.drop_negations import DropNegations
 from entrepot.ir.passes.keep_axes import KeepAxes
 from entrepot.ir.passes.keep_reduced import KeepReduced
@@ -105,6 +106,30 @@ def test_sums_of_squares_take_one_node(body, expected):
 @pytest.mark.parametrize("body", NO_SQUARES)
 def test_what_is_no_sum_of_squares_or_of_whole_numbers_stays(body):
     check(SumSquares(), model(body, INPUTS, Y), None)
+
+
+ROOT = "s = Sqrt(z) r = Reciprocal(s) "
+DIVIDED = [
+    (ROOT + "y = Mul(x, r)", "s = Sqrt(z); y = Div(x, s)"),
+    (ROOT + "y = Mul(r, x)", "s = Sqrt(z); y = Div(x, s)"),
+    (ROOT + "t = Abs(s) p = Mul(r, x) y = Add(p, t)", "s = Sqrt(z); t = Abs(s); p = Div(x, s); y = Add(p, t)"),
+]
+MULTIPLIED = [
+    ROOT + "p = Mul(x, r) y = Add(p, r)",
+    ROOT + "y = Mul(r, r)",
+    "s = Abs(z) r = Reciprocal(s) y = Mul(x, r)",  # 1e-40 has an infinite reciprocal
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), DIVIDED)
+def test_a_root_divides(body, expected):
+    same = functools.partial(np.testing.assert_allclose, rtol=3e-7)
+    check(cleaned(DivideByRoots()), model(body, "float[n, 3] x, float[n, 3] z", Y), expected, same=same)
+
+
+@pytest.mark.parametrize("body", MULTIPLIED)
+def test_other_reciprocals_are_multiplied_with(body):
+    check(DivideByRoots(), model(body, "float[n, 3] x, float[n, 3] z", Y), None)
 
 
 FEWER = ints(a="1") + "r = ReduceSumSquare<keepdims = 0>(x, a) n = Sqrt(r) "

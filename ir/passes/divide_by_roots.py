@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from entrepot.ir.passes.graphs import alone_before, has_references, replace, typed_graphs
+
+_BROADCASTING = 7
+"""The opset from which products and quotients broadcast as NumPy does."""
+
+
+class DivideByRoots(ir.passes.InPlacePass):
+    """Divide by a square root, instead of multiplying with its reciprocal.
+
+    Before: ``Mul(x, Reciprocal(Sqrt(y)))``. After: ``Div(x, Sqrt(y))``, as runtimes expect normalisations to be
+    written, and with one rounding fewer. The reciprocal of a root neither overflows nor vanishes, so that zeros,
+    infinities and NaNs stay what they are. Only where nothing else reads it. Subgraphs and functions are covered.
+    """
+
+    def call(self, model: ir.Model) -> ir.passes.PassResult:
+        """Change the model in place."""
+        divided = [
+            _divide(node)
+            for graph, types in typed_graphs(model)
+            if types.opsets.get("", 0) >= _BROADCASTING
+            for node in list(graph)
+            if node.op_type == "Mul" and not node.domain and not has_references(node)
+        ]
+        return ir.passes.PassResult(model, modified=any(divided))
+
+
+def _divide(node: ir.Node) -> bool:
+    for at, value in enumerate(node.inputs):
+        reciprocal = alone_before(value, node)
+        if reciprocal is not None and reciprocal.op_type == "Reciprocal" and _is_root(reciprocal.inputs[0]):
+            replace(node, ir.node("Div", [node.inputs[1 - at], reciprocal.inputs[0]]))
+            return True
+    return False
+
+
+def _is_root(value: ir.Value | None) -> bool:
+    node = None if value is None else value.producer()
+    return node is not None and node.op_type == "Sqrt" and not node.domain
