@@ -37,6 +37,7 @@ from entrepot.ir.passes.pad_zeros import PadZeros
 from entrepot.ir.passes.read_sizes import ReadSizes
 from entrepot.ir.passes.settle_shapes import SettleShapes
 from entrepot.ir.passes.settle_types import SettleTypes
+from entrepot.ir.passes.share_signs import ShareSigns
 from entrepot.ir.passes.share_sizes import ShareSizes
 from entrepot.ir.passes.stack_writes import StackWrites
 from entrepot.ir.passes.sum_squares import SumSquares
@@ -83,6 +84,7 @@ def clean_up(
         KeepReduced(),
         DropNegations(),
         NegateFactors(weights),
+        ShareSigns(),
         SumSquares(),
         DivideByRoots(),
         GatherSlices(),

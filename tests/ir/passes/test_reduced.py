@@ -12,6 +12,7 @@ from entrepot.ir.passes.drop_negations import DropNegations
 from entrepot.ir.passes.keep_axes import KeepAxes
 from entrepot.ir.passes.keep_reduced import KeepReduced
 from entrepot.ir.passes.negate_factors import NegateFactors
+from entrepot.ir.passes.share_signs import ShareSigns
 from entrepot.ir.passes.sum_squares import SumSquares
 from tests.ir.passes.forms import check, model
 from tests.ir.passes.test_moves import cleaned, ints
@@ -196,3 +197,40 @@ def test_a_number_is_negated_instead_of_what_is_multiplied(body, expected):
 def test_other_products_are_of_what_was_negated(body):
     source = model(body, "float[n, 3, 4] x, float[n, 3, 4] z", Y, "<float w = {2}>")
     check(NegateFactors(["w"]), source, None, sizes=(3, 1))
+
+
+HALVES = (
+    "p, q = Split<axis = 2, num_outputs = 2>(x) r, o = Split<axis = 2, num_outputs = 2>(z) "
+    "m = Neg(q) a = Concat<axis = {0}>(m, p) n = Neg({1}) b = Concat<axis = {2}>(n, r) "
+)
+SPLIT = "p, q = Split(x) axis=2 num_outputs=2; r, o = Split(z) axis=2 num_outputs=2; "
+SIGNS = [
+    (
+        HALVES.format(2, "o", -1) + "c = Mul(a, s) d = Mul(s, b) y = Add(c, d)",
+        SPLIT + "a = Concat(q, p) axis=2; b = Concat(o, r) axis=-1; s_turned = Mul(s, c_signs); "
+        "c = Mul(a, s_turned); d = Mul(s_turned, b); y = Add(c, d)",
+    ),
+    (
+        HALVES.format(1, "o", 1) + "c = Mul(a, s) d = Mul(b, s) y = Add(c, d)",
+        SPLIT + "a = Concat(q, p) axis=1; b = Concat(o, r) axis=1; s_turned = Mul(s, c_signs); "
+        "c = Mul(a, s_turned); d = Mul(b, s_turned); y = Add(c, d)",
+    ),
+]
+NO_SIGNS = [
+    HALVES.format(2, "o", 2) + "y = Mul(a, s)",
+    HALVES.format(2, "o", 2) + "c = Mul(a, s) d = Add(s, b) y = Add(c, d)",
+    HALVES.format(2, "o", 2) + "c = Mul(a, s) d = Mul(s, b) e = Add(c, d) y = Add(e, a)",
+    HALVES.format(2, "o", 2) + "t = Abs(s) c = Mul(a, s) d = Mul(t, b) y = Add(c, d)",
+    HALVES.format(2, "o", 2) + "e = Concat<axis = 2>(n, n) c = Mul(a, s) d = Mul(s, b) f = Add(c, d) y = Add(e, f)",
+    HALVES.format(0, "o", 0) + "c = Mul(a, s) d = Mul(s, b) y = Add(c, d)",
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), SIGNS)
+def test_a_factor_is_negated_once(body, expected):
+    check(cleaned(ShareSigns()), model(body, "float[n, 3, 4] x, float[n, 3, 4] z, float[1] s", Y), expected)
+
+
+@pytest.mark.parametrize("body", NO_SIGNS)
+def test_parts_stay_negated_where_that_takes_no_more_nodes_or_others_read_them(body):
+    check(ShareSigns(), model(body, "float[n, 3, 4] x, float[n, 3, 4] z, float[1] s", Y), None)
