@@ -27,6 +27,7 @@ from entrepot.ir.passes.gather_slices import GatherSlices
 from entrepot.ir.passes.infer_sizes import InferSizes
 from entrepot.ir.passes.join_moves import JoinMoves
 from entrepot.ir.passes.keep_axes import KeepAxes
+from entrepot.ir.passes.keep_batches import KeepBatches
 from entrepot.ir.passes.keep_reduced import KeepReduced
 from entrepot.ir.passes.let_broadcast import LetBroadcast
 from entrepot.ir.passes.levels import Level
@@ -95,6 +96,7 @@ def clean_up(
         GatherMoved(),
         TurnProducts(in_place=in_place),
         AddToProducts(),
+        KeepBatches(),
         SettleShapes(),
         LetBroadcast(),
         StackWrites(),
