@@ -31,6 +31,7 @@ KEPT = {
 AS_THEY_WERE = {
     "other axes": ROWS + "q = Gemm(p, w, b) i = Identity(q) y = Reshape(i, back)",
     "another last axis": ROWS + "p2 = Reshape(u, rows) q = Gemm(p2, w, b) y = Reshape(q, back)",
+    "axes in another order": ROWS + ints(other="2, -1, 4") + "q = Gemm(p, w, b) y = Reshape(q, other)",
     "turned": ROWS + "t = Transpose(w) q = Gemm<transB = 1>(p, t, b) y = Reshape(q, back)",
     "weighed": ROWS + "q = Gemm<alpha = 0.5>(p, w, b) y = Reshape(q, back)",
     "a matrix added": ROWS + "k = ReduceSum(p) m = Mul(k, b) a = Add(m, b) h = Gemm(p, w) q = Gemm(p, w, h) "
@@ -48,4 +49,4 @@ def test_a_tensor_is_multiplied_as_it_is(name):
 
 @pytest.mark.parametrize("name", AS_THEY_WERE)
 def test_other_products_of_rows_stay(name):
-    check(KeepBatches(), model(AS_THEY_WERE[name], INPUTS, Y, WEIGHTS), None, sizes=(2, 1))
+    check(KeepBatches(), model(AS_THEY_WERE[name], INPUTS, "float[] y", WEIGHTS), None, sizes=(2, 1))
