@@ -161,15 +161,25 @@ def _missing(number: Any, step: Any) -> Any:
 
 def _whole(total: Any) -> Any:
     """``x - x % 4``, perhaps with something more: it is ``x // 4 * 4``; ``x + x % 2`` is ``(x + 1) // 2 * 2``."""
-    for remainder in total.atoms(*_REMAINDERS):
+    for remainder in {factor for term in total.args for factor in _factors(term) if isinstance(factor, _REMAINDERS)}:
         number, step = remainder.args
         if step == 2 and number in total.args and remainder in total.args:
             return total - remainder - number + 2 * size_functions.FloorDiv(number + 1, 2)
         whole = number - step * size_functions.FloorDiv(number, step)
-        other = sympy.expand(total.xreplace({remainder: whole}))
+        other = sympy.Add(*(_with(whole, term, remainder) for term in total.args))
         if len(sympy.Add.make_args(other)) < len(total.args):
             return other
     return None
+
+
+def _factors(term: Any) -> tuple[Any, ...]:
+    factors: tuple[Any, ...] = sympy.Mul.make_args(term)
+    return factors
+
+
+def _with(whole: Any, term: Any, remainder: Any) -> Any:
+    """A term with ``whole`` as a factor in place of a remainder; what lies deeper is large at times, and stays."""
+    return sympy.expand_mul(term / remainder * whole, deep=False) if remainder in _factors(term) else term
 
 
 def _cut_off(least: Any) -> Any:
