@@ -20,6 +20,7 @@ from entrepot.ir.passes.cleanup import clean_up
 from entrepot.ir.passes.keep_vectors import KeepVectors
 from entrepot.ir.passes.levels import Level
 from entrepot.ir.passes.lift_constants import LiftConstants
+from entrepot.ir.passes.split_columns import SplitColumns
 from entrepot.ir.passes.split_parts import SplitParts
 from entrepot.runtime.planning.constants import evaluate
 
@@ -47,6 +48,7 @@ def tidy(model: onnx_ir.Model, weights: Collection[str], level: Level, *, in_pla
     clean_up(model, level=level, evaluate=evaluate, weights=weights, in_place=in_place)
     KeepVectors()(model)
     if level != "none":
+        SplitColumns()(model)
         SplitParts()(model)
         LiftConstants()(model)
     let_pools_pad(model, weights)

@@ -216,7 +216,26 @@ SIGNS = [
         "c = Mul(a, s_turned); d = Mul(b, s_turned); y = Add(c, d)",
     ),
 ]
+STACKED = (
+    "p, q = Split<axis = 2, num_outputs = 2>(x) r, o = Split<axis = 2, num_outputs = 2>(z) "
+    "m = Neg(q) u = Unsqueeze(m, e) v = Unsqueeze(p, e) a = Concat<axis = {0}>(u, v) f = Reshape(a, flat) "
+    "n = Neg(o) i = Unsqueeze(n, e) j = Unsqueeze(r, e) b = Concat<axis = {0}>(i, j) g = Reshape(b, flat) "
+    "c = Mul(f, s) d = Mul(s, g) y = Add(c, d)"
+)
+ALTERNATING = (
+    "p, q = Split(x) axis=2 num_outputs=2; r, o = Split(z) axis=2 num_outputs=2; "
+    "u = Unsqueeze(q, [3]); v = Unsqueeze(p, [3]); a = Concat(u, v) axis=3; f = Reshape(a, {0}); "
+    "i = Unsqueeze(o, [3]); j = Unsqueeze(r, [3]); b = Concat(i, j) axis=3; g = Reshape(b, {0}); "
+    "s_turned = Mul(s, c_signs); c = Mul(f, s_turned); d = Mul(s_turned, g); y = Add(c, d)"
+)
+SIGNS += [
+    (ints(e="3", flat="0, 3, 4") + STACKED.format(3), ALTERNATING.format("[0, 3, 4]")),
+    (ints(e="3", flat="-1, 4") + STACKED.format(-1), ALTERNATING.replace("axis=3", "axis=-1").format("[-1, 4]")),
+]
 NO_SIGNS = [
+    ints(e="3", flat="0, 4, 3") + STACKED.format(3),
+    ints(e="2", flat="0, 3, 4") + STACKED.format(2),
+    ints(e="3", flat="2, -1") + STACKED.format(3),
     HALVES.format(2, "o", 2) + "y = Mul(a, s)",
     HALVES.format(2, "o", 2) + "c = Mul(a, s) d = Add(s, b) y = Add(c, d)",
     HALVES.format(2, "o", 2) + "c = Mul(a, s) d = Mul(s, b) e = Add(c, d) y = Add(e, a)",

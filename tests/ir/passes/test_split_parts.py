@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from entrepot.ir.passes.split_columns import SplitColumns
 from entrepot.ir.passes.split_parts import SplitParts
 from entrepot.ir.passes.take_parts import TakeParts
 from tests.ir.passes.forms import check, model
@@ -78,3 +79,40 @@ def test_parts_of_what_nothing_else_reads_are_taken_from_the_whole():
 def test_parts_of_what_stays_are_taken_from_there(other):
     body = ENDS.replace("r =", "k =") + READ + other + " y = Concat<axis = 1>(q, p) "
     check(TakeParts(), model(body, X, "float[] y, float[] r"), None)
+
+
+PAIRS = ints(o="0", i="1", two="2", four="4", big="99", last="-1", flat="0, 4")
+EVEN, ODD = "p = Slice(x, o, big, {0}, two) ", "q = Slice(x, i, big, {0}, two) "
+COLUMNS = EVEN + ODD + "u = Unsqueeze(p, {1}) v = Unsqueeze(q, {1}) "
+STACK = "c = Concat<axis = 2>(v, u) y = Reshape(c, flat)"
+SPLIT = "x_columns = Reshape(x, [0, 2, 2]); p_column, q_column = Split(x_columns, [1, 1]) axis=2; "
+
+
+@pytest.mark.parametrize("axes", [("i", "two"), ("last", "last")])
+def test_pairs_that_become_columns_are_split(axes):
+    expected = SPLIT + "c = Concat(q_column, p_column) axis=2; y = Reshape(c, [0, 4])"
+    body = PAIRS + COLUMNS.format(*axes) + STACK
+    check(cleaned(SplitColumns()), model(body, "float[n, 4] x", "float[] y"), expected)
+
+
+def test_a_column_that_is_taken_twice_is_split_off_once():
+    body = PAIRS + COLUMNS.format("i", "two") + "w = Unsqueeze(p, last) c = Concat<axis = 2>(v, u, w) y = Neg(c)"
+    expected = SPLIT + "c = Concat(q_column, p_column, p_column) axis=2; y = Neg(c)"
+    check(cleaned(SplitColumns()), model(body, "float[n, 4] x", "float[] y"), expected)
+
+
+OTHER_PAIRS = {
+    "another axis": COLUMNS.format("i", "i") + "y = Concat<axis = 1>(v, u)",
+    "rows": COLUMNS.format("o", "two") + "y = Concat<axis = 2>(v, u)",
+    "only one of them": EVEN.format("i") + "y = Unsqueeze(p, two)",
+    "read as it is": COLUMNS.format("i", "two")
+    + STACK.replace("y =", "f =")
+    + " e = Concat<axis = 1>(p, q) y = Mul(e, f)",
+    "not all": COLUMNS.format("i", "two").replace("big", "four", 1) + STACK,
+}
+
+
+@pytest.mark.parametrize("name", OTHER_PAIRS)
+def test_other_pairs_stay_slices(name):
+    given = "float[5, 5] x" if name == "not all" else "float[4, 4] x"
+    check(SplitColumns(), model(PAIRS + OTHER_PAIRS[name], given, "float[] y"), None)
