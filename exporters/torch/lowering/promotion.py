@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.lowering.schemas import takes_numbers
 from entrepot.exporters.torch.upstream import InsertTypePromotion, TypePromotionInterpreter, get_type_promotion_rule
 
 
@@ -28,6 +29,17 @@ class _Promotion(TypePromotionInterpreter):
             return super().run_node(n)
         rule = get_type_promotion_rule(n, self.type_promotion_table)
         if rule is not None:
+            _use_one_kind_of_number(n)
             with self._set_current_node(n):
                 self._maybe_promote_node(n, rule)
         return n.meta["val"]
+
+
+def _use_one_kind_of_number(node: torch.fx.Node) -> None:
+    """``clamp(x, 0, 2.5)`` with two fractions: torch.onnx makes a tensor of the other, and no operator takes both."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return
+    given = zip(node.args, takes_numbers(node.target), strict=False)
+    numbers = {at: each for at, (each, taken) in enumerate(given) if taken and isinstance(each, int | float)}
+    if any(isinstance(each, float) for each in numbers.values()):
+        node.args = tuple(float(numbers[at]) if at in numbers else each for at, each in enumerate(node.args))

@@ -44,3 +44,10 @@ def functional_form(operator: OpOverload) -> OpOverload | None:
     writes = [each.is_write for argument in schema.arguments if (each := argument.alias_info) is not None]
     alike = same == [(each.name, str(each.type)) for each in schema.arguments] and len(found._schema.returns) == 1  # noqa: SLF001
     return found if alike and writes == [True] and schema.arguments[0].alias_info is not None else None
+
+
+def takes_numbers(operator: OpOverload) -> list[bool]:
+    """Whether each argument of an operator is a number, whole or not, rather than a tensor."""
+    kinds = [each.type for each in operator._schema.arguments]  # noqa: SLF001
+    return [isinstance(each.getElementType() if isinstance(each, torch.OptionalType) else each, torch.NumberType)
+            for each in kinds]  # fmt: skip

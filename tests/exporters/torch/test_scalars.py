@@ -153,3 +153,15 @@ def test_numbers_beside_the_ratio_of_two_sizes():
         for found, wanted in zip(session.run(None, {"x": x.numpy()}), OfRatios()(x), strict=True):
             assert found.dtype == wanted.numpy().dtype
             np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("x", [torch.randn(3, 5) * 3, torch.randint(-5, 5, (3, 5))], ids=["floats", "integers"])
+def test_a_whole_number_and_a_fraction_are_taken_together(x):
+    class Bounded(nn.Module):
+        def forward(self, x):
+            return x.clamp(-1, 2.5), torch.clamp(x, min=0.5, max=4), torch.where(x > 0, 1, 2.5)
+
+    model = ep.export(Bounded(), x, progress=False)
+    assert "captured by" not in str(model)
+    for one, other in zip(ep.Session(model).run([x.numpy()]).values(), Bounded()(x), strict=True):
+        np.testing.assert_array_equal(one, other.numpy(), strict=True)
