@@ -7,7 +7,12 @@ from typing import Any
 import torch
 
 from entrepot.exporters.torch.lowering.schemas import takes_numbers
-from entrepot.exporters.torch.upstream import InsertTypePromotion, TypePromotionInterpreter, get_type_promotion_rule
+from entrepot.exporters.torch.upstream import (
+    InsertTypePromotion,
+    OpOverload,
+    TypePromotionInterpreter,
+    get_type_promotion_rule,
+)
 
 
 def promote_types(module: torch.fx.GraphModule) -> None:
@@ -37,7 +42,7 @@ class _Promotion(TypePromotionInterpreter):
 
 def _use_one_kind_of_number(node: torch.fx.Node) -> None:
     """``clamp(x, 0, 2.5)`` with two fractions: torch.onnx makes a tensor of the other, and no operator takes both."""
-    if not isinstance(node.target, torch._ops.OpOverload):
+    if not isinstance(node.target, OpOverload):
         return
     given = zip(node.args, takes_numbers(node.target), strict=False)
     numbers = {at: each for at, (each, taken) in enumerate(given) if taken and isinstance(each, int | float)}
