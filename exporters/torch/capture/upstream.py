@@ -19,6 +19,7 @@ __all__ = [
     "UnseenByModes",
     "as_for_kernels",
     "factors_stay_numbers",
+    "has_own_kernel",
     "list_operators",
     "scripted_class",
     "scripted_values",
@@ -101,3 +102,8 @@ def _kernel(operator: Any, by_number: Any) -> Any:
         return by_number(tensor, other)
 
     return call
+
+
+def has_own_kernel(operator: Any) -> bool:
+    """Whether torch computes an operator by itself, although it may be made of others."""
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), "CPU"))  # noqa: SLF001

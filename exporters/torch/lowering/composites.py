@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from entrepot.exporters.torch.capture.upstream import has_own_kernel
 from entrepot.exporters.torch.upstream import (
     composites_known,
     fake_rules,
@@ -36,6 +37,8 @@ def decomposing(table: Mapping[Any, Callable[..., Any]]) -> Iterator[tuple[dict[
             yield dict(known.rest), set(known.before)
         return
     composites, rest = split_composites(dict(table))
+    for operator in [each for each in composites if has_own_kernel(each)]:  # what they are made of is not asked for
+        rest[operator] = composites.pop(operator)
     before, rules = {operator: dict(operator.py_kernels) for operator in composites}, dict(fake_rules)
     try:
         with with_composites(composites):

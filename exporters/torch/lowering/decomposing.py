@@ -49,7 +49,10 @@ def decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.exp
     if found is not None:
         return found
     _forget_lengths(program)
-    return program.run_decompositions(dict(table))
+    program = program.run_decompositions(dict(table))
+    if any(node.target in table for node in program.graph.nodes):  # from within a graph of its own, such as of gradients
+        return _decomposed(program, table) or program
+    return program
 
 
 def _forget_lengths(program: torch.export.ExportedProgram) -> None:
