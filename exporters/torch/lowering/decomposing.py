@@ -50,7 +50,9 @@ def decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.exp
         return found
     _forget_lengths(program)
     program = program.run_decompositions(dict(table))
-    if any(node.target in table for node in program.graph.nodes):  # from within a graph of its own, such as of gradients
+    if any(
+        node.target in table for node in program.graph.nodes
+    ):  # from within a graph of its own, such as of gradients
         return _decomposed(program, table) or program
     return program
 
