@@ -41,7 +41,7 @@ def convolution_backward(  # the signature is torch's
         long, short = (grad_output, input) if transposed else (input, grad_output)
         how = dilation, padding, stride, False, none, 1  # steps and distances change places
         product = aten.convolution.default(long.transpose(0, 1), short.transpose(0, 1), None, *how).transpose(0, 1)
-        found[1] = product[(..., *(slice(size) for size in weight.shape[2:]))]
+        found[1] = _without_padding(product, weight, none, [1] * len(none))
     if output_mask[2]:
         found[2] = grad_output.sum([0, *range(2, grad_output.dim())])
     return tuple(found)
@@ -108,8 +108,9 @@ def _without_padding(whole: Tensor, like: Tensor, padding: Sequence[int], stride
     """What belongs to the input and not to its padding; elements behind the last window get zeros."""
     more = [amount for step in reversed(stride) for amount in (0, step - 1)]
     padded = F.pad(whole, more) if any(more) else whole
-    sizes = zip(padding, like.shape[-len(stride) :], strict=True)
-    return padded[(..., *(slice(before, before + size) for before, size in sizes))]
+    for axis, (before, size) in enumerate(zip(padding, like.shape[-len(stride) :], strict=True), -len(stride)):
+        padded = padded.narrow(axis, before, size)
+    return padded
 
 
 DECOMPOSITIONS = {
