@@ -50,6 +50,11 @@ def _read(found: Any, *, front: bool) -> ListError:
     return ListError("a list that grows in the loop is looked at in it", found, form)
 
 
+def not_yet(found: Tracked) -> ListError:
+    """An item is asked for that the list will hold once the loop has turned: ``x[t] if t < n else made[-1]``."""
+    return _read(_outermost(found), front=False)
+
+
 def piled(found: Trailing) -> Exception:
     """All items of a list that grows in a loop are put together in it: they are kept as one tensor."""
     items = found.outside.items

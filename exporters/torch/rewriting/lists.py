@@ -231,7 +231,13 @@ class Piled(Growing):
             return Rows(self.tensor[index])
         if isinstance(index, slice):
             return self.joined([rows_between(self.tensor, index)])
-        return self.tensor[index].item() if self.numbers else self.tensor[index]
+        if isinstance(self.count, int) and not self.count:  # in the first trial, which asks for what will be there
+            item = self.tensor.new_zeros(self.tensor.shape[1:])
+        elif isinstance(index, int) and index not in (0, -1):  # a later one may hold fewer items than a run
+            item = self.tensor[as_tensor(index).reshape(1)].squeeze(0)
+        else:
+            item = self.tensor[index]
+        return item.item() if self.numbers else item
 
     def grown(self) -> Unfinished:
         """The same as a list that a loop has made."""

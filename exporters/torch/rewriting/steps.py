@@ -21,7 +21,7 @@ from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
 from entrepot.exporters.torch.rewriting.combining import exchange, keyed, one_of, transposed
 from entrepot.exporters.torch.rewriting.endless import MOST_UNROLLED, NotFollowedError, counted, limited
 from entrepot.exporters.torch.rewriting.environment import expression, hint, is_often_one, known
-from entrepot.exporters.torch.rewriting.links import ListError, piled, whole
+from entrepot.exporters.torch.rewriting.links import ListError, not_yet, piled, whole
 from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Piled, Tracked, Trailing, longer, repeated
 from entrepot.exporters.torch.rewriting.loops import loop
 from entrepot.exporters.torch.rewriting.masked import beside_mask
@@ -276,6 +276,8 @@ def item(target: Any, index: Any) -> Any:
     """``target[rows, i]`` and ``items[i]``; beside tensors, torch would take a size that varies for a constant."""
     if (part := chosen_part(target, index)) is not None:
         return part
+    if isinstance(target, Tracked) and not len(target) and inside():
+        raise not_yet(target)
     if isinstance(target, list | tuple | deque) and isinstance(index, torch.SymInt):
         return one_of(target, index)
     if isinstance(target, np.ndarray):
