@@ -42,6 +42,10 @@ class ListError(UnlikeError):
         self.list, self.form = found, form
 
 
+class NothingYetError(UnlikeError):
+    """A list that grows in a loop is asked for an item before one has been put into it that says what items are."""
+
+
 def _read(found: Any, *, front: bool) -> ListError:
     """A list is looked at in the loop: the item that it was given last and its length are kept beside it."""
     items = list(list.__iter__(found))
@@ -62,7 +66,7 @@ def piled(found: Trailing) -> Exception:
         return UnlikeError("a list that grows at its front in a loop is looked at elsewhere than there")
     held, numbers = (found.last, *items), isinstance(found.last, NUMBERS)
     if not all(isinstance(item, NUMBERS if numbers else torch.Tensor) for item in held):
-        return UnlikeError("a list that grows in a loop is put together in it before it holds a tensor")
+        return NothingYetError("a list that grows in a loop is put together in it before it holds a tensor")
     like = torch.empty((), dtype=type_of(found.last)) if numbers else found.last
     form = functools.partial(Piled.of, items, like, numbers=numbers)
     return ListError("a list that grows in the loop is put together in it", found.outside, form)

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
 import torch
 
-from entrepot.exporters.torch.capture.numpy_arrays import element
 from entrepot.exporters.torch.messages import is_about_values
 from entrepot.exporters.torch.rewriting.apart import Apart, picked
 from entrepot.exporters.torch.rewriting.arithmetic import as_number, compared, plus
 from entrepot.exporters.torch.rewriting.branches import branch as graph_branch
 from entrepot.exporters.torch.rewriting.calls import callee, method, power
-from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
-from entrepot.exporters.torch.rewriting.combining import exchange, keyed, one_of, transposed
+from entrepot.exporters.torch.rewriting.combining import keyed, transposed
 from entrepot.exporters.torch.rewriting.endless import MOST_UNROLLED, NotFollowedError, counted, limited
-from entrepot.exporters.torch.rewriting.environment import expression, hint, is_often_one, known
-from entrepot.exporters.torch.rewriting.links import ListError, not_yet, piled, whole
+from entrepot.exporters.torch.rewriting.environment import hint, is_often_one, known
+from entrepot.exporters.torch.rewriting.links import ListError, NothingYetError, whole
 from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Piled, Tracked, Trailing, longer, repeated
+from entrepot.exporters.torch.rewriting.looking_up import cut, item, store
 from entrepot.exporters.torch.rewriting.loops import loop
-from entrepot.exporters.torch.rewriting.masked import beside_mask
-from entrepot.exporters.torch.rewriting.one_tensor import in_index
 from entrepot.exporters.torch.rewriting.part import State, inside
 from entrepot.exporters.torch.rewriting.reaching import LEFT_OUT, SIZES, TAKEN
 from entrepot.exporters.torch.rewriting.sequences import Chained, Span, Unfinished
@@ -34,8 +29,6 @@ from entrepot.exporters.torch.rewriting.substitution import substitute
 from entrepot.exporters.torch.rewriting.texts import text
 from entrepot.exporters.torch.rewriting.trees import UNDEFINED, AbsentError, UnlikeError
 from entrepot.exporters.torch.rewriting.uneven import Lengthened
-from entrepot.exporters.torch.translations.items import numbers_first
-from entrepot.exporters.torch.translations.stretches import finds_stretch, set_stretch
 from entrepot.exporters.torch.upstream import FakeTensor, numpy_in_torch
 
 __all__ = [
@@ -153,10 +146,20 @@ def _both(what: str, test: Any, ways: tuple[Any, Any], variables: State, line: i
     except UnlikeError as error:
         if _passed_on(error):
             raise
+        if isinstance(error, NothingYetError):
+            return _possible(ways)
         if by_size and (isinstance(error, AbsentError) or not is_often_one(test)):
             holds = hint(test) if is_often_one(test) else test
             return ways[0]() if holds else ways[1]()
         raise _not_followed(what, variables, line, error) from error
+
+
+def _possible(ways: tuple[Any, Any]) -> Any:
+    """The way that can be gone in the first trial of a loop, which tells what its lists hold; the next tries both."""
+    try:
+        return ways[0]()
+    except NothingYetError:
+        return ways[1]()
 
 
 def repeat(test: Callable[[], Any], body: Callable[[], Any], variables: State, line: int, plain: bool) -> None:
@@ -203,8 +206,8 @@ def each(items: Iterable[Any], body: Callable[[Any], Any], left: Any, variables:
         items = [items.at(index) for index in range(len(items))]
     items = counted(items)
     turns = limited(items)
-    for at, item in enumerate(turns):
-        body(item)
+    for at, turn in enumerate(turns):
+        body(turn)
         gone = False if left is None else settled(left())
         if gone is True:
             return
@@ -270,57 +273,6 @@ def _loop(variables: State, body: Any, line: int, **how: Any) -> None:
         if _passed_on(error):
             raise
         raise _not_followed("loop", variables, line, error) from error
-
-
-def item(target: Any, index: Any) -> Any:
-    """``target[rows, i]`` and ``items[i]``; beside tensors, torch would take a size that varies for a constant."""
-    if (part := chosen_part(target, index)) is not None:
-        return part
-    if isinstance(target, Tracked) and not len(target) and inside():
-        raise not_yet(target)
-    if isinstance(target, list | tuple | deque) and isinstance(index, torch.SymInt):
-        return one_of(target, index)
-    if isinstance(target, np.ndarray):
-        return element(target, index)
-    if isinstance(target, Trailing) and not (isinstance(index, int) and index == target.place):
-        raise piled(target)
-    if not isinstance(target, torch.Tensor):
-        return target[index]
-    target, index = numbers_first(*beside_mask(target, in_index(index)))
-    return target[_of_sizes(index)]
-
-
-def cut(target: Any, bounds: Any) -> Any:
-    """``target[:n]``, also of NumPy's arrays, which would take a size that varies for a constant."""
-    return element(target, bounds) if isinstance(target, np.ndarray) else target[bounds]
-
-
-def _of_sizes(index: Any) -> Any:
-    """A list of numbers of which some may vary, as a tensor."""
-    if isinstance(index, list) and any(isinstance(part, torch.SymInt) for part in index):
-        return torch.stack([as_tensor(part) for part in index])
-    return index
-
-
-def store(target: Any, index: Any, value: Any) -> None:
-    """``target[index] = value``; torch would take a size that varies for a constant there."""
-    if isinstance(target, numpy_in_torch.ndarray):
-        target, value = target.tensor, value.tensor if isinstance(value, numpy_in_torch.ndarray) else value
-    if isinstance(target, list | deque) and isinstance(index, torch.SymInt) and not expression(index).is_Integer:
-        exchange(target, index, value)
-        return
-    parts = index if isinstance(index, tuple) else (index,)
-    if isinstance(target, torch.Tensor) and finds_stretch(parts):
-        set_stretch(target, parts, value)
-        return
-    plain = all(part is None or part is ... or isinstance(part, int | slice | torch.SymInt) for part in parts)
-    if isinstance(target, torch.Tensor) and plain and any(isinstance(part, torch.SymInt) for part in parts):
-        target[index].copy_(value if isinstance(value, torch.Tensor) else as_tensor(value))
-    elif isinstance(target, torch.Tensor):
-        target, index = numbers_first(*beside_mask(target, in_index(index)))
-        target[_of_sizes(index)] = value
-    else:
-        target[index] = value
 
 
 def listed(items: Any, function: Callable[..., Any], wanted: Any, variables: State, line: int, *around: Any) -> Any:
