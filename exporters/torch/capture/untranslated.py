@@ -11,9 +11,12 @@ import torch
 
 from entrepot.exporters.axes.groups import Group, settled
 from entrepot.exporters.axes.probe import Prober
-from entrepot.exporters.notes import UNTRANSLATED, Fixed
+from entrepot.exporters.notes import FAILED, UNTRANSLATED, Fixed
 from entrepot.exporters.torch.capture.flat import Capture
 from entrepot.ir.errors import ConversionError, EntrepotError
+
+REWRITTEN = "what was rewritten cannot be captured"
+"""How a refusal begins that is of the capture of a branch or a loop."""
 
 
 def translated(
@@ -39,7 +42,7 @@ def translated(
         found = _along_some(captured.groups, prober, lower, again)
         if found is None:
             raise
-        reason = Fixed(UNTRANSLATED, refusal.message)
+        reason = Fixed(FAILED if refusal.message.startswith(REWRITTEN) else UNTRANSLATED, refusal.message)
     varying = {axis for group in found[0].groups for axis in group.axes}
     lost = {axis for group in captured.groups for axis in group.axes} - varying
     return replace(found[0], fixed={**captured.fixed, **found[0].fixed, **dict.fromkeys(lost, reason)}), found[1]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import onnx_ir
 import torch
 
 from entrepot.exporters.axes.groups import Group
@@ -21,6 +23,7 @@ from entrepot.exporters.torch.capture.capture import capture
 from entrepot.exporters.torch.capture.decided import deciding
 from entrepot.exporters.torch.capture.flat import Capture, FlatModule
 from entrepot.exporters.torch.capture.together import longer_ways, sizes_against
+from entrepot.exporters.torch.capture.untranslated import REWRITTEN, translated
 from entrepot.exporters.torch.lowering.flows import expand_flows
 from entrepot.exporters.torch.lowering.repair import repair
 from entrepot.exporters.torch.lowering.translate import translate
@@ -60,19 +63,12 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
         return kept
     options.tell("capturing the rewritten module")
     try:
-        with stores_followed(module):
-            captured = _capture_rewritten(source, module, prober, groups, options)
-            bodies = Bodies(captured.program, FLOWS, module, size_notes(captured.program).sizes)
-            options.tell("translating to ONNX")
+        with stores_followed(module), _refusing():
+            take = functools.partial(_capture_rewritten, source, module, prober, options=options)
+            captured, graph = translated(take(groups), prober, functools.partial(_lowered, module, options), take)
             longer = longer_ways(source.steps, captured.groups, prober) if options.verify else []
             against = [*sizes_against(captured, prober, options), *longer]
-            graph = translate(captured.program)
-            expand_flows(graph, FLOWS, lambda flow, body: translate(bodies.take(flow, body)))
         source.more, source.way_notes = _reached(source, module)
-    except EntrepotError:
-        raise
-    except (*MODEL_ERRORS, UnlikeError) as error:
-        raise ConversionError(f"what was rewritten cannot be captured: {error}") from error
     finally:
         FLOWS.clear()
         LEFT_OUT.clear()
@@ -82,6 +78,27 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
     made = Captured(graph, captured.groups, captured.fixed, captured.numbers, weights, against=against)
     source.kept = Kept.of(made, asked, captured.tensors, source.more, source.way_notes)
     return made
+
+
+@contextlib.contextmanager
+def _refusing() -> Iterator[None]:
+    """Inside, what a module raises while it is captured is a refusal."""
+    try:
+        yield
+    except EntrepotError:
+        raise
+    except (*MODEL_ERRORS, UnlikeError) as error:
+        raise ConversionError(f"{REWRITTEN}: {error}") from error
+
+
+@_refusing()
+def _lowered(module: torch.nn.Module, options: Options, program: torch.export.ExportedProgram) -> onnx_ir.Model:
+    """The graph of the last capture, with the bodies of its branches and loops."""
+    bodies = Bodies(program, FLOWS, module, size_notes(program).sizes)
+    options.tell("translating to ONNX")
+    graph = translate(program)
+    expand_flows(graph, FLOWS, lambda flow, body: translate(bodies.take(flow, body)))
+    return graph
 
 
 class _DecidedInstead(Exception):  # noqa: N818 - an answer, not a fault
@@ -109,8 +126,9 @@ def _note_again(flows: Mapping[str, Any], left_out: Mapping[str, Any]) -> None:
     LEFT_OUT.update(left_out)
 
 
+@_refusing()
 def _capture_rewritten(
-    source: ModuleSource, module: torch.nn.Module, prober: Prober, groups: list[Group], options: Options
+    source: ModuleSource, module: torch.nn.Module, prober: Prober, groups: list[Group], *, options: Options
 ) -> Capture:
     """Both ways of branches on sizes are in the graph, unless more axes vary if they go as in the sample.
 
