@@ -211,8 +211,9 @@ class _Loop:
                 and not same_number(before, now)
             ):
                 if isinstance(now, torch.Tensor) and (now.dim() or now.dtype != type_of(original)):
-                    raise UnlikeError("a number becomes a tensor")
-                self.promoted.add(leaf)
+                    self.filled[leaf] = _as_tensor_like(original, now)
+                else:
+                    self.promoted.add(leaf)
                 new = True
         return new
 
@@ -284,6 +285,18 @@ class _Loop:
         tree = links.finished(outcome.tree, after)
         _, values = gather(tree, after, owners=outcome.copies)
         self.state.put(values)
+
+
+def _as_tensor_like(number: Any, like: torch.Tensor) -> torch.Tensor:
+    """What a number is where a body makes a tensor without axes of it: ``loss = 0.0``, ``loss = loss - x.sum()``.
+
+    Raises:
+        UnlikeError: The tensor has axes, or does not hold the number as it is.
+    """
+    exact = type(number) in (int, float) and like.dtype.is_floating_point and not like.dim()
+    if not exact or torch.tensor(number, dtype=like.dtype).item() != number:
+        raise UnlikeError("a number becomes a tensor")
+    return as_tensor(float(number)).to(like.dtype)
 
 
 def _blank(leaf: Any, known: set[Any]) -> torch.Tensor:

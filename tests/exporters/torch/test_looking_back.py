@@ -64,7 +64,24 @@ class Back(nn.Module):
         return torch.stack(made, 1)
 
 
+class Smoothed(nn.Module):
+    """A filter that leaves out rows without values, and a way back; its likelihood begins as a number."""
+
+    def forward(self, x):
+        state, made, likelihood = torch.zeros_like(x[:, 0]), [], 0.0
+        for t in range(x.shape[1]):
+            state = state * 0.5
+            if x[:, t].sum() > 0:
+                state = state + x[:, t]
+                likelihood = likelihood - x[:, t].square().mean()
+            made.append(state)
+        for t in range(len(made) - 2, -1, -1):
+            made[t] = made[t] + 0.1 * made[t + 1]
+        return torch.stack(made, 1) + likelihood
+
+
 MODULES = {
+    "a number that becomes a tensor": Smoothed(),
     "a prefix": Prefixed(),
     "a queue": Shifted(),
     "a place": Back("place"),
