@@ -17,7 +17,7 @@ import torch
 from entrepot.exporters.torch.capture.casts import as_builtin
 from entrepot.exporters.torch.capture.extremes import extreme_of_elements, extreme_of_sizes
 from entrepot.exporters.torch.capture.numpy_arrays import following
-from entrepot.exporters.torch.rewriting import combining, in_python, truths
+from entrepot.exporters.torch.rewriting import combining, in_python, ranking, truths
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_attribute
 from entrepot.exporters.torch.rewriting.endless import counted, ends, limited
 from entrepot.exporters.torch.rewriting.environment import expression, hint
@@ -57,6 +57,8 @@ def callee(function: Any) -> Any:
         function.__self__, torch.Tensor | torch.SymInt | torch.Size
     ):
         return _method(function)
+    if ranking.is_sort(function):
+        return functools.partial(ranking.sort, function.__self__)
     if isinstance(function, types.MethodType) and function.__func__ is _APPLY:
         return functools.partial(_applied, function.__self__)
     if (name := next((each for each in _EXTREMES if function is getattr(builtins, each)), None)) is not None:
@@ -198,8 +200,11 @@ def _extreme(choose: Any, plain: Any, *values: Any, **how: Any) -> Any:
     made = one_tensor(values[0]) if len(values) == 1 and not how else None
     if made is not None and made.dim() == 1:
         return (made.max() if choose is torch.sym_max else made.min()).item()
-    if how or not isinstance(items, list | tuple):
-        return plain(*values, **how)
+    if how:
+        found = ranking.furthest(values, how, largest=choose is torch.sym_max)
+        return plain(*values, **how) if found is None else found[0]
+    if not isinstance(items, list | tuple):
+        return plain(*values)
     followed = extreme_of_sizes(choose, items)
     followed = extreme_of_elements(items, largest=choose is torch.sym_max) if followed is None else followed
     return plain(*values) if followed is None else followed
@@ -427,6 +432,7 @@ def _map(plain: Any, function: Any, *items: Any) -> Any:
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **truths.FUNCTIONS,
     **combining.FUNCTIONS,
+    **ranking.FUNCTIONS,
     range: _range,
     len: _len,
     int: _int,

@@ -128,7 +128,7 @@ def _note_again(flows: Mapping[str, Any], left_out: Mapping[str, Any]) -> None:
 
 @_refusing()
 def _capture_rewritten(
-    source: ModuleSource, module: torch.nn.Module, prober: Prober, groups: list[Group], *, options: Options
+    source: ModuleSource, module: torch.nn.Module, prober: Prober, groups: list[Group], options: Options
 ) -> Capture:
     """Both ways of branches on sizes are in the graph, unless more axes vary if they go as in the sample.
 

@@ -100,7 +100,7 @@ def scaled_dot_product_flash_attention_for_cpu_backward(  # the signature is tor
 
 
 def log_sigmoid_backward(grad_output: Tensor, input: Tensor, buffer: Tensor) -> Tensor:
-    """By the input alone: torch's formula for the processor reads a buffer, which is empty in a capture."""
+    """By the input alone: what the buffer holds for torch's own formula, a graph does not compute."""
     return grad_output * torch.sigmoid(-input)
 
 
