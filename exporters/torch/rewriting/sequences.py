@@ -199,7 +199,8 @@ class Sections(Unfinished):
         start = self.sizes.cumsum(0) - self.sizes
         inside = place < self.sizes[:, None]
         taken = rows[torch.where(inside, start[:, None] + place, 0)]
-        return torch.where(inside.reshape(*inside.shape, *[1] * (rows.dim() - 1)), taken, filling)
+        other = torch.full((), filling, dtype=rows.dtype)  # beside integers, a fraction would make fractions of them
+        return torch.where(inside.reshape(*inside.shape, *[1] * (rows.dim() - 1)), taken, other)
 
 
 class Part(Unfinished):
