@@ -15,7 +15,7 @@ from entrepot.exporters.torch.rewriting.environment import expression
 from entrepot.exporters.torch.rewriting.links import not_yet, piled
 from entrepot.exporters.torch.rewriting.lists import Tracked, Trailing
 from entrepot.exporters.torch.rewriting.masked import beside_mask
-from entrepot.exporters.torch.rewriting.one_tensor import in_index
+from entrepot.exporters.torch.rewriting.one_tensor import in_bounds, in_index
 from entrepot.exporters.torch.rewriting.part import inside
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.translations.items import numbers_first
@@ -43,7 +43,7 @@ def item(target: Any, index: Any) -> Any:
 
 def cut(target: Any, bounds: Any) -> Any:
     """``target[:n]``, also of NumPy's arrays, which would take a size that varies for a constant."""
-    return element(target, bounds) if isinstance(target, np.ndarray) else target[bounds]
+    return element(target, bounds) if isinstance(target, np.ndarray) else target[in_bounds(target, bounds)]
 
 
 def _of_sizes(index: Any) -> Any:
