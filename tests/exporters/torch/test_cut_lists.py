@@ -44,7 +44,12 @@ def last(x, count):
     return _summed(rows[-3:], torch.zeros(x.shape[0])) * count
 
 
-@pytest.mark.parametrize("function", [first, backwards, every_second, around, last])
+def written_out(x, count):
+    rows = [x.sum(1), x.mean(1), x.amax(1)]
+    return _summed(rows[:count], torch.zeros(x.shape[0])) + torch.stack((x, x * 2)[: 1 + abs(count)]).sum((0, 2))
+
+
+@pytest.mark.parametrize("function", [first, backwards, every_second, around, last, written_out])
 def test_a_list_is_cut_as_python_cuts_it(function: Callable[..., torch.Tensor]) -> None:
     model = ep.export(function, (torch.randn(2, 5), torch.tensor(3)), progress=False)
     assert all(isinstance(size, str) for size in model.inputs[0].shape)
