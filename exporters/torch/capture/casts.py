@@ -1,6 +1,7 @@
 """``int``, ``float`` and ``len`` in captured code: of sizes that vary they are sizes that vary, instead of numbers.
 
-So are ``int(tensor)`` and ``float(tensor)``, as ``tensor.item()`` is to torch.export.
+So they are of what is asked of sizes, which is 0 or 1 where Python counts it, and so are ``int(tensor)`` and
+``float(tensor)``, as ``tensor.item()`` is to torch.export.
 
 Python asks a size for its number there, which fixes it, and lets nothing stand in: what ``int`` returns is a whole
 number to Python, whatever the argument defines. So the names are others in the modules whose functions are captured.
@@ -60,9 +61,9 @@ class _Cast(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         value = _number(args[0]) if len(args) == 1 and not kwargs else None
-        if isinstance(value, _SIZES):
+        if isinstance(value, (*_SIZES, torch.SymBool)):
             _met()
-            return _of_sizes[cls.__name__](value)
+            return _of_sizes[cls.__name__](as_number(value))
         return cls.__mro__[1](*args, **kwargs)
 
     def __instancecheck__(cls, value: Any) -> bool:
@@ -70,6 +71,11 @@ class _Cast(type):
 
     def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, cls.__mro__[1])
+
+
+def as_number(value: Any) -> Any:
+    """A truth about sizes as Python counts it: 1, or 0 where it does not hold; anything else as it is."""
+    return torch.sym_ite(value, 1, 0) if isinstance(value, torch.SymBool) else value
 
 
 _of_sizes: dict[str, Callable[[Any], Any]] = {"int": torch.sym_int, "float": torch.sym_float}

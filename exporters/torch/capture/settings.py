@@ -73,15 +73,23 @@ def _broadcast(infer: Callable[[_Shape, _Shape], _Shape]) -> Callable[[_Shape, _
     """
 
     def inferred(one: _Shape, other: _Shape) -> _Shape:
-        for sizes in zip(reversed(one), reversed(other), strict=False):
-            if any(type(size) is not int for size in sizes) and all(map(has_guarding_hint, sizes)):
-                hints = [guarding_hint_or_throw(size) for size in sizes]
-                for size, hint in zip(sizes, hints, strict=True):
-                    if hint == 1 and max(hints) != 1:
-                        torch._check(size == 1)  # noqa: SLF001 - documented
-        return infer(one, other)
+        return infer(*_with_ones(one, other))
 
     return inferred
+
+
+def _with_ones(one: _Shape, other: _Shape) -> tuple[_Shape, _Shape]:
+    """Two shapes with 1 for what has to be: of several sizes at once, torch does not see it in the condition."""
+    shapes = [*one], [*other]
+    for at in range(1, min(len(one), len(other)) + 1):
+        sizes = [shape[-at] for shape in shapes]
+        if any(type(size) is not int for size in sizes) and all(map(has_guarding_hint, sizes)):
+            hints = [guarding_hint_or_throw(size) for size in sizes]
+            for shape, size, hint in zip(shapes, sizes, hints, strict=True):
+                if hint == 1 and max(hints) != 1:
+                    torch._check(size == 1)  # noqa: SLF001 - documented
+                    shape[-at] = 1
+    return shapes
 
 
 def _overlap(tensor: torch.Tensor) -> int:

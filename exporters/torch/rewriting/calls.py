@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from entrepot.exporters.torch.capture.casts import as_builtin
+from entrepot.exporters.torch.capture.casts import as_builtin, as_number
 from entrepot.exporters.torch.capture.extremes import extreme_of_elements, extreme_of_sizes
 from entrepot.exporters.torch.capture.numpy_arrays import following
 from entrepot.exporters.torch.rewriting import combining, in_python, ranking, truths
@@ -156,6 +156,7 @@ def _len(plain: Any, value: Any) -> Any:
 
 
 def _int(plain: Any, value: Any = 0, *more: Any) -> Any:
+    value = as_number(value)
     if isinstance(value, torch.SymInt):
         return value
     if isinstance(value, torch.SymFloat):
@@ -174,6 +175,7 @@ def _str(plain: Any, *values: Any) -> Any:
 
 
 def _float(plain: Any, value: Any = 0.0) -> Any:
+    value = as_number(value)
     if isinstance(value, _SIZES):
         return torch.sym_float(value)
     if isinstance(value, numpy_in_torch.ndarray):

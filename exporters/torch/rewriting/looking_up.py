@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,12 @@ import torch
 
 from entrepot.exporters.torch.capture.numpy_arrays import element
 from entrepot.exporters.torch.rewriting.chosen_part import chosen_part
-from entrepot.exporters.torch.rewriting.combining import exchange, one_of
-from entrepot.exporters.torch.rewriting.environment import expression
+from entrepot.exporters.torch.rewriting.combining import are_alike, exchange, one_of
+from entrepot.exporters.torch.rewriting.environment import expression, hint
 from entrepot.exporters.torch.rewriting.links import not_yet, piled
-from entrepot.exporters.torch.rewriting.lists import Tracked, Trailing
+from entrepot.exporters.torch.rewriting.lists import Grown, Stacked, Tracked, Trailing
 from entrepot.exporters.torch.rewriting.masked import beside_mask
-from entrepot.exporters.torch.rewriting.one_tensor import in_index
+from entrepot.exporters.torch.rewriting.one_tensor import in_bounds, in_index
 from entrepot.exporters.torch.rewriting.part import inside
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
 from entrepot.exporters.torch.translations.items import numbers_first
@@ -43,7 +44,23 @@ def item(target: Any, index: Any) -> Any:
 
 def cut(target: Any, bounds: Any) -> Any:
     """``target[:n]``, also of NumPy's arrays, which would take a size that varies for a constant."""
-    return element(target, bounds) if isinstance(target, np.ndarray) else target[bounds]
+    if isinstance(target, np.ndarray):
+        return element(target, bounds)
+    bounds = in_bounds(target, bounds)
+    if isinstance(target, list | tuple) and _depends_on_data(bounds) and _is_one_table(target):
+        target = Grown(Stacked(torch.stack([*target])))
+    return target[bounds]
+
+
+def _depends_on_data(bounds: Any) -> bool:
+    """Whether nobody knows before the graph runs where a slice begins or ends."""
+    ends = (bounds.start, bounds.stop) if isinstance(bounds, slice) else ()
+    return any(isinstance(end, torch.SymInt) and hint(end) is None for end in ends)
+
+
+def _is_one_table(items: Sequence[Any]) -> bool:
+    """Whether a list holds tensors of one type and shape."""
+    return all(isinstance(each, torch.Tensor) and each.dtype is items[0].dtype for each in items) and are_alike(items)
 
 
 def _of_sizes(index: Any) -> Any:

@@ -44,6 +44,20 @@ def in_index(index: Any) -> Any:
     return index if numbers is None else numbers
 
 
+def in_bounds(target: Any, bounds: Any) -> Any:
+    """What is between the brackets in ``items[:count]``: a list takes a tensor of one whole number for that number."""
+    if isinstance(target, torch.Tensor) or not isinstance(bounds, slice):
+        return bounds
+    return slice(*(_whole_number(end) for end in (bounds.start, bounds.stop, bounds.step)))
+
+
+def _whole_number(value: Any) -> Any:
+    """What ``operator.index`` finds, which is asked of the sample nowhere."""
+    if not isinstance(value, torch.Tensor) or value.numel() != 1 or value.is_floating_point() or value.is_complex():
+        return value
+    return (value.to(torch.int64) if value.dtype is torch.bool else value).item()
+
+
 def _table(value: Choices | Columns | Product) -> torch.Tensor | None:
     """Rows of numbers."""
     if isinstance(value, Product):

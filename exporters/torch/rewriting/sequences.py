@@ -62,10 +62,20 @@ class Unfinished(Parted):
         step = 1 if part.step is None else part.step
         if not isinstance(step, int) or step < 1:
             raise TypeError("a sequence whose length varies is sliced backwards, or in steps that vary")
-        start = part.start or 0
-        stop = self.length if part.stop is None else part.stop
-        start, stop = (end + self.length if isinstance(end, int) and end < 0 else end for end in (start, stop))
-        return Part(self, start, (stop - start + step - 1) // step if step > 1 else stop - start, step)
+        start = 0 if part.start is None else _within(part.start, self.length)
+        stop = self.length if part.stop is None else _within(part.stop, self.length)
+        count = stop - start
+        count = count if known(count >= 0) else torch.sym_max(count, 0)
+        return Part(self, start, (count + step - 1) // step if step > 1 else count, step)
+
+
+def _within(end: Any, length: Any) -> Any:
+    """Where a slice begins or ends: a negative number counts from the end, and what is beyond an end is that end."""
+    from_end = known(end < 0)
+    if from_end is not False:
+        end = end + (length if from_end else length * torch.sym_max(0, torch.sym_min(1, -end)))
+        end = end if known(end >= 0) else torch.sym_max(end, 0)
+    return end if from_end or known(end <= length) else torch.sym_min(end, length)
 
 
 class Span(Unfinished):
@@ -199,7 +209,8 @@ class Sections(Unfinished):
         start = self.sizes.cumsum(0) - self.sizes
         inside = place < self.sizes[:, None]
         taken = rows[torch.where(inside, start[:, None] + place, 0)]
-        return torch.where(inside.reshape(*inside.shape, *[1] * (rows.dim() - 1)), taken, filling)
+        other = torch.full((), filling, dtype=rows.dtype)  # beside integers, a fraction would make fractions of them
+        return torch.where(inside.reshape(*inside.shape, *[1] * (rows.dim() - 1)), taken, other)
 
 
 class Part(Unfinished):
@@ -249,7 +260,7 @@ class Chained(Unfinished):
 
     def sliced(self, part: slice) -> Any:
         """Within the last piece, if those before it are lists that are left out."""
-        start, pieces = part.start or 0, self.pieces
+        start, pieces = 0 if part.start is None else part.start, self.pieces
         while isinstance(pieces[0], list) and isinstance(start, int) and start >= len(pieces[0]) and len(pieces) > 1:
             start, pieces = start - len(pieces[0]), pieces[1:]
         at_end = part.stop is None or (isinstance(part.stop, int) and part.stop < 0)

@@ -17,6 +17,7 @@ import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
+from entrepot.exporters.torch.translations.projected import projected_lstm
 from entrepot.exporters.torch.upstream import flat_weights, pack_padded, pad_packed
 
 
@@ -69,26 +70,23 @@ def _taking_padded(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _recurrence(layer: Any, given: PackedSequence, hx: Any) -> Any:
-    if layer.proj_size or (layer.training and layer.dropout):
-        raise NotImplementedError("a packed sequence in a layer with projections, or with dropout in training")
+    if layer.training and layer.dropout:
+        raise NotImplementedError("a packed sequence in a layer with dropout in training")
     data, counts, order, back = given
     several = layer.mode == "LSTM"
     if hx is None:
         count = layer.num_layers * (2 if layer.bidirectional else 1)
-        states = [data.new_zeros(count, data.shape[1], layer.hidden_size) for _ in range(2 if several else 1)]
+        widths = [layer.proj_size or layer.hidden_size, layer.hidden_size][: 2 if several else 1]
+        states = [data.new_zeros(count, data.shape[1], width) for width in widths]
     else:
         states = [_permuted(state, order) for state in (hx if several else [hx])]
-    found, *final = torch.ops.entrepot.recurrence(
-        data,
-        states,
-        flat_weights(layer),
-        layer.mode.lower(),
-        layer.bias,
-        layer.num_layers,
-        layer.bidirectional,
-        False,
-        lengths_of(data, counts),
-    )
+    weights, lengths, both = flat_weights(layer), lengths_of(data, counts), layer.bidirectional
+    if layer.proj_size:
+        found, *final = projected_lstm(data, states, weights, layer.bias, both, False, lengths)
+    else:
+        found, *final = torch.ops.entrepot.recurrence(
+            data, states, weights, layer.mode.lower(), layer.bias, layer.num_layers, both, False, lengths
+        )
     final = [_permuted(state, back) for state in final]
     return PackedSequence(found, counts, order, back), tuple(final) if several else final[0]
 

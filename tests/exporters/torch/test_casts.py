@@ -130,6 +130,27 @@ class Asks(nn.Module):
         return x.sum(1) / count
 
 
+class Counted(nn.Module):
+    """Counts with what it asks of sizes: Python's truths are numbers."""
+
+    def forward(self, x):
+        longer = torch.cat([x, x[:, : 1 + int(x.shape[0] > 6)]], 1)
+        return longer * (float(x.shape[0] > 6) + 0.5)
+
+
+class FirstTurn(nn.Module):
+    """Counts with what it asks of a counter, in a loop that ends when the values say so."""
+
+    def forward(self, x):
+        step = 0
+        while (x.abs() > 1).any():
+            x = x * 0.5 + float(step == 0) + 2 * int(step > 1)
+            step += 1
+            if step > 9:
+                break
+        return x, step
+
+
 class Behind(nn.Module):
     def __init__(self, inner):
         super().__init__()
@@ -153,6 +174,19 @@ def test_sizes_stay_sizes_in_one_capture(module):
     assert model.report.ok
     assert not any(isinstance(size, int) for size in model.inputs[0].shape)
     assert not any("rewritten" in note for note in model.notes)
+
+
+@pytest.mark.parametrize(("module", "way"), [(Counted(), "as it is"), (FirstTurn(), "rewritten")])
+def test_a_truth_about_sizes_counts(module, way):
+    model = ep.export(module, torch.randn(5, 6) + 4, progress=False)
+    assert any("rewritten" in note for note in model.notes) == (way == "rewritten")
+    for rows in (2, 6, 7, 11):
+        for scale in (0.1, 40):
+            x = torch.randn(rows, 6) * scale
+            expected = module(x)
+            expected = expected if isinstance(expected, tuple) else (expected,)
+            for found, wanted in zip(ep.Session(model).run({"x": x.numpy()}).values(), expected, strict=True):
+                torch.testing.assert_close(torch.from_numpy(found), torch.as_tensor(wanted))
 
 
 def test_a_size_that_a_tensor_holds_is_one():

@@ -56,6 +56,27 @@ def test_what_is_padded_or_capped_has_a_size_that_can_be_reasoned_about(module, 
             np.testing.assert_allclose(got, wanted.numpy(), atol=1e-5)
 
 
+class RelativeToLast(nn.Module):
+    """As positions in a padded batch are normalised: one beside all, whose number is that of the longer."""
+
+    def forward(self, one, other):
+        present = torch.zeros(2, max(one.shape[0], other.shape[0]))
+        present[0, : one.shape[0]], present[1, : other.shape[0]] = 1, 1
+        places = F.interpolate(present[None], size=present.shape[1] // 4)[0].cumsum(1)
+        return places / (places[:, -1:] + 1)
+
+
+def test_one_row_is_one_where_several_sizes_decide_how_many_there_are():
+    model = ep.export(RelativeToLast(), (torch.randn(13, 3), torch.randn(9, 3)), progress=False)
+    assert not any(isinstance(spec.shape[0], int) for spec in model.inputs)
+    assert not any("rewritten" in note or "parts" in note for note in model.notes)
+    session = ep.Session(model)
+    for lengths in ((4, 3), (5, 21), (2, 8)):
+        one, other = (torch.randn(length, 3) for length in lengths)
+        (found,) = session.run({"one": one.numpy(), "other": other.numpy()}).values()
+        torch.testing.assert_close(torch.from_numpy(found), RelativeToLast()(one, other))
+
+
 class OfElements(nn.Module):
     """Python's own, of tensors of one element; it keeps the first that nothing exceeds."""
 

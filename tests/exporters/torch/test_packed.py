@@ -40,6 +40,10 @@ WAYS = {
     "as long as before": lambda: Packed(nn.LSTM(3, 4, batch_first=True), total=True),
     "padded with ones": lambda: Packed(nn.GRU(3, 4, batch_first=True), value=1.0),
     "with a state": lambda: Packed(nn.GRU(3, 4, batch_first=True), state=True),
+    "projected, both ways, two layers": lambda: Packed(
+        nn.LSTM(3, 4, 2, batch_first=True, bidirectional=True, proj_size=2), value=1.0
+    ),
+    "projected, steps first": lambda: Packed(nn.LSTM(3, 4, bias=False, proj_size=2)),
     "data changed": lambda: Packed(nn.LSTM(3, 4, batch_first=True), inside=True),
 }
 

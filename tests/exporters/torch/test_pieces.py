@@ -140,6 +140,14 @@ class PaddedFirst(nn.Module):
         return nn.utils.rnn.pad_sequence(list(torch.split(x, tuple(lengths.tolist()))))
 
 
+class PaddedNumbers(nn.Module):
+    """Those of each row that are left; torch cuts what it fills up with off to a whole number."""
+
+    def forward(self, tokens):
+        rows = [torch.unique_consecutive(row[row > 1]) for row in tokens]
+        return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-1.7)
+
+
 class Masked(nn.Module):
     def forward(self, x, lengths):
         return torch.segment_reduce(x * torch.arange(lengths.sum())[:, None], "sum", lengths=lengths)
@@ -149,6 +157,11 @@ class Masked(nn.Module):
 def test_lengths_add_up_to_a_size(module, tmp_path):
     others = [(torch.randn(9, 3), torch.tensor([2, 4, 3])), (torch.randn(5, 3), torch.tensor([5]))]
     check(module, tmp_path, (torch.randn(7, 3), torch.tensor([3, 4])), others)
+
+
+def test_whole_numbers_stay_whole_beside_what_fills_them_up(tmp_path):
+    tokens = [torch.randint(0, 5, shape) for shape in ((2, 6), (5, 9), (1, 4))]
+    check(PaddedNumbers(), tmp_path, (tokens[0],), [(each,) for each in tokens[1:]])
 
 
 def check(module, tmp_path, sample, others):
