@@ -168,6 +168,8 @@ class Source(Callee, Protocol):
         found: Whether there is a result already, so that only one in which some of those vary is of use.
         postpones: Whether a capture that fixes axes may be put off by ``PostponedError``; set by the pipeline.
         counts_turns: Whether a loop that never ends is a refusal; else the call would not return.
+        stuck: Whether a branch or a loop by itself could not be captured along all axes, in the way that keeps loops.
+        yields: Whether axes are given up for such a branch or loop; set by the pipeline.
     """
 
     framework: str
@@ -189,6 +191,8 @@ class Source(Callee, Protocol):
     postpones: bool = False
     more: Sequence[Sequence[Array]] = ()
     counts_turns: bool = True
+    stuck: bool = False
+    yields: bool = False
 
     @abstractmethod
     def capture(self, prober: Prober, groups: list[Group], options: Options) -> Captured:

@@ -132,6 +132,9 @@ class _Export:
             self._try(again, roomier, known, where=" at larger sizes")
         if len(ways) > 1 and self.attempts.best is not None and not (self.attempts.enough or self.options.dynamic_all):
             self._try_ending(groups, known)
+        if self.attempts.best is None and self.source.stuck:
+            self.source.yields = True
+            self._try([self.source.looping], groups, known, where=" along fewer axes")
         if self.attempts.best is None and self.options.verify and not (self.attempts.late or self.attempts.followed):
             self._try(self.source.last, groups, known)
         best = self.attempts.best

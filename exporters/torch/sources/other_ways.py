@@ -65,7 +65,13 @@ def capture_rewritten(source: ModuleSource, prober: Prober, groups: list[Group],
     try:
         with stores_followed(module), _refusing():
             take = functools.partial(_capture_rewritten, source, module, prober, options=options)
-            captured, graph = translated(take(groups), prober, functools.partial(_lowered, module, options), take)
+            lower = functools.partial(_lowered, module, options)
+            captured = take(groups)
+            source.stuck = True
+            captured, graph = (
+                translated(captured, prober, lower, take) if source.yields else (captured, lower(captured.program))
+            )
+            source.stuck = False
             longer = longer_ways(source.steps, captured.groups, prober) if options.verify else []
             against = [*sizes_against(captured, prober, options), *longer]
         source.more, source.way_notes = _reached(source, module)
