@@ -21,7 +21,8 @@ def put_in_order(plain: Any, items: Any, *, key: Any = None, reverse: bool = Fal
     """``sorted``."""
     items = _followed(items)
     if isinstance(items, Unfinished):
-        column = one_tensor(_keys(items, key))
+        if (column := one_tensor(_keys(items, key))) is None:
+            raise TypeError("a list whose length varies is put in order by keys that are no numbers")
         return _arranged(items, _order(column, reverse=reverse))
     if not isinstance(items, list | tuple):
         return plain(items, key=key, reverse=reverse)
@@ -71,7 +72,7 @@ def _keys(items: Any, key: Any) -> Any:
     return keys if isinstance(keys, Unfinished) else [*keys]
 
 
-def _order(column: Any, *, reverse: bool) -> torch.Tensor:
+def _order(column: torch.Tensor, *, reverse: bool) -> torch.Tensor:
     return torch.sort(column, descending=reverse, stable=True).indices
 
 
