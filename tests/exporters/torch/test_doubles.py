@@ -1,5 +1,6 @@
 """Modules in float64, of which onnxruntime lacks some kernels and runs others in single precision."""
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
@@ -102,3 +103,17 @@ def test_a_model_says_the_same_in_memory_as_in_its_file():
     model = ep.export(Module(lambda x: F.layer_norm(x, (6,), eps=0.1)), x, verify=False)
     read = ep.load(model.to_proto())
     assert ep.Session(model).run(x)["output"].tolist() == ep.Session(read).run(x)["output"].tolist()
+
+
+def test_root_mean_squares_keep_the_number_that_is_added_to_them():
+    class Norms(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.RMSNorm(8, dtype=torch.float64), nn.RMSNorm(8, eps=1e-3, dtype=torch.float64)
+
+        def forward(self, x):
+            return self.second(self.first(x) * 0.01)
+
+    x = torch.randn(2, 3, 8, dtype=torch.float64)
+    (found,) = ep.Session(ep.export(Norms(), x, progress=False), providers=["onnxruntime"]).run([x.numpy()]).values()
+    np.testing.assert_allclose(found, Norms()(x).detach().numpy(), rtol=1e-12)

@@ -133,6 +133,12 @@ def test_other_reciprocals_are_multiplied_with(body):
     check(DivideByRoots(), model(body, "float[n, 3] x, float[n, 3] z", Y), None)
 
 
+@pytest.mark.parametrize("kind", ["double", "float16"])
+def test_in_other_precisions_reciprocals_are_multiplied_with(kind):
+    body = ROOT + "y = Mul(x, r)"
+    check(DivideByRoots(), model(body, f"{kind}[n, 3] x, {kind}[n, 3] z", f"{kind}[] y"), None)
+
+
 FEWER = ints(a="1") + "r = ReduceSumSquare<keepdims = 0>(x, a) n = Sqrt(r) "
 PUT_BACK = [
     (
