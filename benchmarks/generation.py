@@ -102,9 +102,7 @@ def products_alone(model: Any) -> Callable[[], Any]:
     read: dict[str, Any] = {}
 
     def note(name: str, module: Any, given: tuple[Any, ...]) -> None:
-        if (
-            given[0].shape[-2] == 1
-        ):  # the prompt and what an encoder found are longer: they are read once, not per token
+        if given[0].shape[-2] == 1:  # weights that longer inputs meet are read once, and not for each token
             read[name] = module.weight.detach()
 
     matrices = {name: module for name, module in model.named_modules() if getattr(module, "weight", None) is not None}
@@ -152,7 +150,7 @@ def report(name: str, calls: Ways, rates: Mapping[str, float]) -> None:
         print(f"{name:6} {way:18} {rate:8.1f} tokens/s {rate / rates['eager']:6.2f}{same}", flush=True)
     best = max(rate for way, rate in rates.items() if way not in ("eager", ALONE)) / rates["eager"]
     most = rates[ALONE] / rates["eager"]
-    print(f"{name:6} best {best:.2f}, target {TARGETS[name]}, memory allows less than {most:.2f}", flush=True)
+    print(f"{name:6} best {best:.2f}, target {TARGETS[name]}, memory allows about {most:.2f}", flush=True)
 
 
 def main() -> int:

@@ -4,7 +4,7 @@ import onnx_ir as ir
 
 from entrepot.ir.opset.names import Names
 from entrepot.ir.passes.dims import same_shape
-from entrepot.ir.passes.graphs import has_references, is_fixed, replace, typed_graphs
+from entrepot.ir.passes.graphs import alone_before, is_fixed, replace, typed_graphs
 from entrepot.ir.typing.query import Types
 
 _BIAS_IS_OPTIONAL = 11
@@ -50,12 +50,10 @@ def _join(node: ir.Node, types: Types, names: Names) -> bool:
 
 def _product(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
     """The Gemm of the same graph that computes a value for one reader, and adds its bias as it is."""
-    node = None if value is None else value.producer()
-    if value is None or node is None or node.op_type != "Gemm" or node.domain or node.graph is not reader.graph:
-        return None
-    if len(value.uses()) != 1 or value.is_graph_output() or has_references(node):
-        return None
-    return node if node.attributes.get_float("beta", 1.0) == 1.0 else None
+    node = alone_before(value, reader)
+    return (
+        node if node is not None and node.op_type == "Gemm" and node.attributes.get_float("beta", 1.0) == 1.0 else None
+    )
 
 
 def _bias(node: ir.Node) -> ir.Value | None:

@@ -12,11 +12,11 @@ _BROADCASTING = 7
 class DivideByRoots(ir.passes.InPlacePass):
     """Divide by a square root, instead of multiplying with its reciprocal.
 
-    Before: ``Mul(x, Reciprocal(Sqrt(y)))``. After: ``Div(x, Sqrt(y))``, as runtimes expect normalisations to be
-    written, and with one rounding fewer. The reciprocal of a root neither overflows nor vanishes, so that zeros,
-    infinities and NaNs stay what they are. Only where nothing else reads it, and in single precision: of others,
-    onnxruntime (1.31) takes 1e-5 for the number that a normalisation adds to the squares, whatever it is.
-    Subgraphs and functions are covered.
+    Before: ``Mul(x, Reciprocal(Sqrt(Add(y, 0.1))))``. After: ``Div(x, Sqrt(Add(y, 0.1)))``, as runtimes expect
+    normalisations to be written, and with one rounding fewer. The reciprocal of a root neither overflows nor vanishes,
+    so that zeros, infinities and NaNs stay what they are. Only where nothing else reads it, and where onnxruntime
+    (1.31) finds what is added: in double precision, for a row of numbers, or for a number that comes first, it takes
+    1e-5 instead. Subgraphs and functions are covered.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
@@ -36,12 +36,20 @@ def _divide(node: ir.Node, types: Types) -> bool:
         return False
     for at, value in enumerate(node.inputs):
         reciprocal = alone_before(value, node)
-        if reciprocal is not None and reciprocal.op_type == "Reciprocal" and _is_root(reciprocal.inputs[0]):
+        if reciprocal is not None and reciprocal.op_type == "Reciprocal" and _is_root(reciprocal.inputs[0], types):
             replace(node, ir.node("Div", [node.inputs[1 - at], reciprocal.inputs[0]]))
             return True
     return False
 
 
-def _is_root(value: ir.Value | None) -> bool:
+def _is_root(value: ir.Value | None, types: Types) -> bool:
+    """Whether it is the square root of something and, added to it, one number that is known."""
+    root = _producer(value, "Sqrt")
+    total = None if root is None else _producer(root.inputs[0], "Add")
+    number = None if total is None else types.known.array(total.inputs[1])
+    return number is not None and number.size == 1
+
+
+def _producer(value: ir.Value | None, op_type: str) -> ir.Node | None:
     node = None if value is None else value.producer()
-    return node is not None and node.op_type == "Sqrt" and not node.domain
+    return node if node is not None and node.op_type == op_type and not node.domain else None

@@ -50,11 +50,8 @@ def decomposed(program: torch.export.ExportedProgram, table: Table) -> torch.exp
         return found
     _forget_lengths(program)
     program = program.run_decompositions(dict(table))
-    if any(
-        node.target in table for node in program.graph.nodes
-    ):  # from within a graph of its own, such as of gradients
-        return _decomposed(program, table) or program
-    return program
+    left = any(node.target in table for node in program.graph.nodes)  # by a graph within it, such as of gradients
+    return (_decomposed(program, table) or program) if left else program
 
 
 def _forget_lengths(program: torch.export.ExportedProgram) -> None:
