@@ -9,6 +9,7 @@ import numpy as np
 
 from entrepot.ir.errors import InputError
 from entrepot.ir.typing.formula import Formula
+from entrepot.parity.kinds import alike, ascends, stretched
 from entrepot.parity.tolerance import classify
 from entrepot.runtime.room import claim
 
@@ -28,7 +29,8 @@ def resize(array: np.ndarray, axis: int, size: int, rng: np.random.Generator) ->
 
     A smaller size keeps the first slices. A larger one keeps them all and appends slices drawn from the array, each
     shuffled within itself, so that ids stay in range and no two rows are the same where they can differ. Integers
-    ascending along the axis (positions, offsets) stay ascending: their last slice is repeated.
+    ascending along the axis (positions, offsets) stay ascending: their last slice is repeated. Floats ascending along
+    it (times, edges of bins) go through the same range in more steps.
 
     Args:
         array: Any shape of rank 1 or more.
@@ -47,6 +49,8 @@ def resize(array: np.ndarray, axis: int, size: int, rng: np.random.Generator) ->
     if have == 0:
         shape = (*array.shape[:axis], missing, *array.shape[axis + 1 :])
         return np.zeros(shape, array.dtype)
+    if ascends(array, axis):
+        return stretched(array, axis, size)
     if _ascends(array, axis):
         added = array.take([have - 1] * missing, axis=axis)
     else:
@@ -58,14 +62,14 @@ def resize(array: np.ndarray, axis: int, size: int, rng: np.random.Generator) ->
 def vary(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Other values of the same kind, dtype and shape.
 
-    Floats are drawn between pairs of the array's own values, so they stay in its range; a constant float array gets
-    normal noise of a tenth of its size. Integers, booleans and strings are shuffled; integers ascending along the last
-    axis (positions, offsets) are kept.
+    Floats are drawn between pairs of the array's own values, so they stay in its range, and have in common what those
+    have, see ``parity.kinds``; a constant float array gets normal noise of a tenth of its size. Integers, booleans and
+    strings are shuffled; integers ascending along the last axis (positions, offsets) are kept.
     """
     if array.size == 0:
         return array.copy()
     if classify(array.dtype) in {"float", "complex"}:
-        return _vary_floats(array, rng)
+        return alike(_vary_floats(array, rng), array)
     if array.ndim and _ascends(array, -1):
         return array.copy()
     return rng.permutation(array.reshape(-1)).reshape(array.shape)

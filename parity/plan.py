@@ -10,6 +10,7 @@ import numpy as np
 
 from entrepot.ir.typing.formula import Formula
 from entrepot.parity.feeds import Feeds, bind, followed, formulas, largest, resize, stepped, symbolic_axes, vary
+from entrepot.parity.kinds import alike
 from entrepot.parity.tolerance import classify
 
 if TYPE_CHECKING:
@@ -125,6 +126,10 @@ def sized_cases(model: Model, sample: Feeds, changed: Mapping[str, int], rng: np
     for spec, axis, symbol in symbolic_axes(model):
         if symbol in sizes and sizes[symbol] != before.get(symbol) and spec.name in feeds:
             feeds[spec.name] = resize(np.asarray(feeds[spec.name]), axis, sizes[symbol], rng)
+    feeds = {
+        name: value if value is sample[name] else alike(value, np.asarray(sample[name]))
+        for name, value in feeds.items()
+    }
     label = ", ".join(f"{symbol}={size}" for symbol, size in changed.items())
     yield Case(label, feeds, symbol=next(iter(changed)) if len(changed) == 1 else "")
 

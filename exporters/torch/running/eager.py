@@ -23,6 +23,7 @@ from entrepot.exporters.torch.running.errors import MODEL_ERRORS
 from entrepot.exporters.torch.running.guard import ModuleState, quiet, random_state
 from entrepot.exporters.torch.running.kernels import KernelSpotter
 from entrepot.exporters.torch.running.raw_data import DataWriter
+from entrepot.exporters.torch.running.searching import searches_checked
 from entrepot.exporters.torch.running.spotting import DrawSpotter, OperatorSpotter, user_line
 from entrepot.exporters.torch.running.stepping import Place, Stepper
 from entrepot.exporters.torch.upstream import FakeTensorMode
@@ -98,7 +99,14 @@ class Eager(Callee):
         before = random_state()
         try:
             args, kwargs = unflatten(self.tree, [tensor.clone() for tensor in tensors])  # some check what they hold
-            with quiet(), _default_type(self._kind), _bounded(), self._counted(), self._as_required():
+            with (
+                quiet(),
+                _default_type(self._kind),
+                _bounded(),
+                searches_checked(),
+                self._counted(),
+                self._as_required(),
+            ):
                 return (
                     flatten(self._raw(args, kwargs), numbers=self.numbers, arrays=TORCH),
                     args,
