@@ -77,9 +77,7 @@ class _Splitter:
 
     def _replace(self, node: torch.fx.Node) -> None:
         if node.target is operator.getitem:
-            source, index = node.args
-            if source in self.pairs:
-                self._settle(node, self.pairs[source][index])
+            self._take(node, *node.args)
             return
         pair = self.pairs.get(node.args[0]) if node.target is aten.abs.default else None
         if isinstance(pair, Pair) and is_of_spectrum(pair.re, self.spectra):
@@ -111,6 +109,14 @@ class _Splitter:
         if is_transform(node) and isinstance(result, Pair):
             self.spectra |= {result.re, result.im}
         self._settle(node, result)
+
+    def _take(self, node: torch.fx.Node, source: Any, index: Any) -> None:
+        """Let one of several results stand for a node that takes it."""
+        if source in self.pairs:
+            found = self.pairs[source][index]
+            if found is None:
+                raise NotImplementedError(f"result {index} of {source.target} for complex numbers")
+            self._settle(node, found)
 
     def _take_apart(self, node: torch.fx.Node, parts: Callable[..., Any], leaves: Sequence[Any], spec: Any) -> None:
         """Put in its place what torch makes an operator of; it was kept whole to be translated for real numbers."""

@@ -118,6 +118,8 @@ def pinv(
     hermitian: bool = False,
 ) -> torch.Tensor:
     """The pseudo-inverse, from the singular values that are not negligible."""
+    if input.is_complex():
+        return _complex_pinv(input, atol, rtol, hermitian=hermitian)
     whole = input.tril() + input.tril(-1).mT if hermitian else input
     left, sizes, right = torch.linalg.svd(whole, full_matrices=False)
     default = max(input.shape[-2:]) * torch.finfo(input.dtype).eps
@@ -126,6 +128,19 @@ def pinv(
     kept = sizes > torch.maximum(least, share * sizes[..., :1])
     inverse = torch.where(kept, 1 / sizes, 0.0)
     return (right.mT * inverse.unsqueeze(-2)) @ left.mT
+
+
+def _complex_pinv(
+    matrix: torch.Tensor, atol: torch.Tensor | None, rtol: torch.Tensor | None, *, hermitian: bool
+) -> torch.Tensor:
+    """By that of a real matrix of all parts, which has the same singular values, each twice."""
+    whole = matrix.tril() + matrix.tril(-1).mH if hermitian else matrix
+    re, im = whole.real, whole.imag
+    if rtol is None and atol is None:
+        rtol = torch.full((), max(matrix.shape[-2:]) * torch.finfo(re.dtype).eps, dtype=re.dtype)
+    found = torch.linalg.pinv(torch.cat([torch.cat([re, -im], -1), torch.cat([im, re], -1)], -2), atol=atol, rtol=rtol)
+    rows, columns = matrix.shape[-1], matrix.shape[-2]
+    return torch.complex(found[..., :rows, :columns], found[..., rows:, :columns])
 
 
 def lstsq(A: torch.Tensor, B: torch.Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:

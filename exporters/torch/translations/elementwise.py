@@ -154,7 +154,7 @@ def cov(
     if fweights is not None or aweights is not None or input.dim() != 2:
         return torch.cov(input, correction=correction, fweights=fweights, aweights=aweights)
     centred = input - input.mean(1, keepdim=True)
-    return centred @ centred.mT / (input.shape[1] - correction)
+    return centred @ centred.mH / (input.shape[1] - correction)
 
 
 def corrcoef(input: torch.Tensor) -> torch.Tensor:
@@ -162,8 +162,11 @@ def corrcoef(input: torch.Tensor) -> torch.Tensor:
     if input.dim() != 2:
         return torch.corrcoef(input)
     table = cov(input)
-    spread = table.diagonal().sqrt()
-    return (table / spread[:, None] / spread[None]).clamp(-1, 1)
+    spread = (table.diagonal().real if table.is_complex() else table.diagonal()).sqrt()
+    result = table / spread[:, None] / spread[None]
+    return (
+        torch.view_as_complex(torch.view_as_real(result).clamp(-1, 1)) if result.is_complex() else result.clamp(-1, 1)
+    )
 
 
 def grouped_mm(input: torch.Tensor, weight: torch.Tensor, offs: torch.Tensor | None = None, **how: Any) -> torch.Tensor:

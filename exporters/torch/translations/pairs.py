@@ -13,6 +13,7 @@ import torch
 
 from entrepot.exporters.torch.translations.pair import REAL, Pair, bilinear, pair_of, real_kind
 from entrepot.exporters.torch.translations.pair_functions import FUNCTIONS
+from entrepot.exporters.torch.translations.pair_matrices import MATRICES
 from entrepot.exporters.torch.translations.waves import along, is_power_of_two, is_product, waves
 from entrepot.exporters.torch.upstream import pytree
 
@@ -323,6 +324,7 @@ _PRODUCTS = ("mul", "mm", "bmm", "matmul", "dot", "mv", "outer")
 
 _RULES: dict[Any, Callable[..., Any]] = {
     **FUNCTIONS,
+    **MATRICES,
     **{getattr(aten, name): _each(getattr(aten, name)) for name in _MOVING if hasattr(aten, name)},
     **{getattr(aten, name): bilinear(getattr(aten, name)) for name in _PRODUCTS},
     **dict.fromkeys([aten.addmm, aten.baddbmm, aten.addmv], _addmm),
