@@ -94,7 +94,7 @@ def branch(test: Any, arms: Sequence[Callable[[], Any]], state: State, line: int
 class _Branch:
     def __init__(self, test: Any, arms: Sequence[Callable[[], Any]], state: State, *, returns: bool) -> None:
         self.test, self.state, self.returns = test, state, returns
-        self.parts = [Part(state, functools.partial(_call, arm)) for arm in arms]
+        self.parts = [Part(state, functools.partial(_call, arm), once=True) for arm in arms]
         self.leaves = self.parts[0].leaves
         self.env = environment([test, *self.leaves])
         compared = expression(test) if isinstance(test, torch.SymBool) else None

@@ -1,13 +1,15 @@
 """Which variables matter only while a block of a function runs: it assigns them, and nothing reads what it leaves.
 
 Temporaries of loops are of this kind. Were they carried from turn to turn, they would have to have one size in all of
-them, and be there before the first.
+them, and be there before the first. What a branch makes of a variable for its own use would have to be like what the
+variable was before.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from entrepot.exporters.torch.rewriting.scopes import Names
 
@@ -16,8 +18,20 @@ _LOOKING = frozenset({"locals", "vars", "eval", "exec"})
 """Functions that read variables without their names."""
 
 
-def passing(function: ast.FunctionDef, names: Names) -> dict[Block, frozenset[str]]:
-    """The variables of each block of a function that are new in each of its runs, and that nothing reads after it.
+class Passing(NamedTuple):
+    """Variables of a block that nothing reads after it.
+
+    Attributes:
+        all: Whatever the block does with them.
+        new: Those of which the block does not read either what they are before it.
+    """
+
+    all: frozenset[str]
+    new: frozenset[str]
+
+
+def passing(function: ast.FunctionDef, names: Names) -> dict[Block, Passing]:
+    """The variables of each block of a function that nothing reads after one of its runs.
 
     Args:
         function: Without jumps, but for those at the end of its paths.
@@ -38,13 +52,13 @@ class _Passing:
         kept: Those that may be read anywhere.
 
     Attributes:
-        found: For each branch and loop, the variables that matter in it only.
+        found: For each branch and loop, the variables that nothing reads after it.
     """
 
     def __init__(self, every: frozenset[str], kept: frozenset[str]) -> None:
         self.every = every
         self.kept = kept
-        self.found: dict[Block, frozenset[str]] = {}
+        self.found: dict[Block, Passing] = {}
 
     def before(self, body: Sequence[ast.stmt], after: frozenset[str]) -> frozenset[str]:
         """Those that a block or what follows it reads, with the values they have before it."""
@@ -77,7 +91,7 @@ class _Passing:
 
     def _arms(self, node: ast.If, after: frozenset[str]) -> frozenset[str]:
         start = self.before(node.body, after) | self.before(node.orelse, after) | _reads(node.test)
-        self._note(node, after | start)
+        self._note(node, after, start)
         return start
 
     def _turns(
@@ -99,7 +113,7 @@ class _Passing:
         start = after | head | ({flag} if flag else set())
         while more := self.before(node.body, start) - items - start:
             start |= more
-        self._note(node, start | (_reads(node.iter) if isinstance(node, ast.For) else frozenset()))
+        self._note(node, start | (_reads(node.iter) if isinstance(node, ast.For) else frozenset()), frozenset())
         return start
 
     def _within(self, kept: frozenset[str], blocks: Iterable[list[ast.stmt]]) -> frozenset[str]:
@@ -109,8 +123,9 @@ class _Passing:
         self.kept = outer
         return start
 
-    def _note(self, node: Block, read: frozenset[str]) -> None:
-        self.found[node] = (_stored_anywhere(node) & self.every) - read - self.kept
+    def _note(self, node: Block, after: frozenset[str], before: frozenset[str]) -> None:
+        unread = (_stored_anywhere(node) & self.every) - after - self.kept
+        self.found[node] = Passing(unread, unread - before)
 
 
 def _blocks(node: ast.Try | ast.TryStar | ast.Match) -> Iterator[list[ast.stmt]]:

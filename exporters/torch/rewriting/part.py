@@ -33,7 +33,7 @@ class State:
         get: Gives their values.
         put: Changes their values.
         names: Their names.
-        inner: Those that are new in each of its runs, and that nothing else reads.
+        inner: Those of which nothing reads what the part leaves.
         file: The source, if not that of ``get``.
         stores: Whether what the part stores in modules is to be among them.
     """
@@ -168,10 +168,12 @@ class Part:
         state: Those variables.
         call: Runs the block.
         more: Other values that it is called with, taken apart as the variables are.
+        once: Whether it runs once; what a turn of a loop leaves has to be like what was there before it.
     """
 
-    def __init__(self, state: State, call: Callable[[Any], Any], more: Any = None) -> None:
+    def __init__(self, state: State, call: Callable[[Any], Any], more: Any = None, *, once: bool = False) -> None:
         self.state = state
+        self.once = once
         self.call = call
         self.before = state.get()
         self.leaves: list[Any] = []
@@ -193,9 +195,9 @@ class Part:
 
     def _lasting(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """The variables, without what only the block itself uses."""
+        inner = self.state.inner
         return tuple(
-            UNDEFINED if name in self.state.inner and before is UNDEFINED else value
-            for name, before, value in zip(self.state.names, self.before, values, strict=True)
+            UNDEFINED if name in inner else value for name, value in zip(self.state.names, values, strict=True)
         )
 
     def symbols(self, env: Any) -> set[Any]:

@@ -45,7 +45,7 @@ class Statements(Expressions):
 
     def visit_If(self, node: ast.If) -> Any:
         """A branch."""
-        state, new = names_in([node], self._names), self._passing[node]
+        state, unread = names_in([node], self._names), self._passing[node]
         returns = jumps([*node.body, *node.orelse], ast.Return)
         raises = (always_raises(node.body), always_raises(node.orelse))
         line = node.lineno
@@ -60,17 +60,17 @@ class Statements(Expressions):
             test,
             _load(then.name),
             _load(otherwise.name),
-            self._state(mark, state, new),
+            self._state(mark, state, unread.all),
             ast.Constant(line),
             ast.Tuple([ast.Constant(each) for each in raises], ast.Load()),
         ]
         call = _steps("choose" if returns else "branch", arguments)
         last = ast.Return(call) if returns else ast.Expr(call)
-        return _at(node, *_forgotten(new), then, otherwise, *self._accessors(mark, state), last)
+        return _at(node, *_forgotten(unread.new), then, otherwise, *self._accessors(mark, state), last)
 
     def visit_While(self, node: ast.While) -> Any:
         """A loop that goes on while a condition holds."""
-        state, new = names_in([node], self._names), self._passing[node]
+        state, unread = names_in([node], self._names), self._passing[node]
         self._count += 1
         mark = self._count
         test: ast.expr = node.test
@@ -84,16 +84,16 @@ class Statements(Expressions):
             [
                 _load(condition.name),
                 _load(body.name),
-                self._state(mark, state, new),
+                self._state(mark, state, unread.all),
                 ast.Constant(node.lineno),
                 ast.Constant(plain),
             ],
         )
-        return _at(node, *_forgotten(new), condition, body, *self._accessors(mark, state), ast.Expr(call))
+        return _at(node, *_forgotten(unread.new), condition, body, *self._accessors(mark, state), ast.Expr(call))
 
     def visit_For(self, node: ast.For) -> Any:
         """A loop over something."""
-        state, new = names_in([node], self._names), self._passing[node]
+        state, unread = names_in([node], self._names), self._passing[node]
         self._count += 1
         mark = self._count
         item = f"_ep_item_{mark}"
@@ -105,10 +105,12 @@ class Statements(Expressions):
             self.visit(node.iter),
             _load(body.name),
             left,
-            self._state(mark, state, new),
+            self._state(mark, state, unread.all),
             ast.Constant(node.lineno),
         ]
-        return _at(node, *_forgotten(new), body, *self._accessors(mark, state), ast.Expr(_steps("each", arguments)))
+        return _at(
+            node, *_forgotten(unread.new), body, *self._accessors(mark, state), ast.Expr(_steps("each", arguments))
+        )
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         """A check: one of tensors is left out of a graph."""
@@ -202,9 +204,9 @@ class Statements(Expressions):
         put: list[ast.stmt] = [ast.Assign([targets], _load("_ep_values"))] if state else []
         yield self._function(f"put_{mark}", put, state, ["_ep_values"])
 
-    def _state(self, mark: int, state: Sequence[str], passing: Collection[str]) -> ast.expr:
+    def _state(self, mark: int, state: Sequence[str], unread: Collection[str]) -> ast.expr:
         names = ast.Tuple([ast.Constant(name) for name in state], ast.Load())
-        inner = ast.Tuple([ast.Constant(name) for name in state if name in passing], ast.Load())
+        inner = ast.Tuple([ast.Constant(name) for name in state if name in unread], ast.Load())
         return _steps("state", [_load(f"_ep_get_{mark}"), _load(f"_ep_put_{mark}"), names, inner])
 
     def _only_in(self, node: ast.AST, name: str) -> bool:

@@ -131,6 +131,8 @@ def as_strided_scatter(
 
 def repeat_interleave(repeats: torch.Tensor, *, output_size: Any = None) -> Any:
     """The number of each element, as often as it says."""
+    if repeats.dtype is not torch.int64:  # torch.onnx (2.13) counts on it
+        return aten.repeat_interleave.Tensor(repeats.long(), output_size=output_size).to(repeats.dtype)
     ends = repeats.cumsum(0)
     if not isinstance(output_size, int):
         return NotImplemented

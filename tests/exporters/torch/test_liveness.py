@@ -13,19 +13,19 @@ from torch.nn.utils.rnn import pad_sequence
 
 import entrepot as ep
 from entrepot.exporters.torch.rewriting.jumps import straighten
-from entrepot.exporters.torch.rewriting.liveness import passing
+from entrepot.exporters.torch.rewriting.liveness import Passing, passing
 from entrepot.exporters.torch.rewriting.scopes import Names
 from tests.exporters.torch.control_flow import Module
 from tests.exporters.torch.test_control_flow import tensors
 
 
-def new_in_blocks(source: str) -> list[set[str]]:
-    """What is new in each block, in the order of the source."""
+def unread_after_blocks(source: str) -> list[Passing]:
+    """What nothing reads after each block, in the order of the source."""
     function = ast.parse(textwrap.dedent(source)).body[0]
     assert isinstance(function, ast.FunctionDef)
     straighten(function)
     made = passing(function, Names.of(function))
-    return [set(made[node]) for node in sorted(made, key=lambda node: node.lineno)]
+    return [made[node] for node in sorted(made, key=lambda node: node.lineno)]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,23 @@ def new_in_blocks(source: str) -> list[set[str]]:
     ],
 )
 def test_what_is_new_in_each_run_of_a_block(body, wanted):
-    assert new_in_blocks(f"def f(c, xs, out, y):\n{textwrap.indent(body, '    ')}") == wanted
+    found = unread_after_blocks(f"def f(c, xs, out, y):\n{textwrap.indent(body, '    ')}")
+    assert [set(block.new) for block in found] == wanted
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        pytest.param("if c: y = f(y); out.append(y)", [{"y"}], id="read before it is written"),
+        pytest.param("if c: y = f(y)\nreturn y", [set()], id="read after the branch"),
+        pytest.param("for i in xs:\n    out.append(y)\n    if c: y = f(y)", [{"i"}, set()], id="in the next turn"),
+        pytest.param("for i in xs:\n    y = i\n    if c: y = f(y); out.append(y)", [{"i", "y"}, {"y"}], id="in a loop"),
+        pytest.param("if c: y = f(y)\ng = lambda: y", [set()], id="a function reads it"),
+    ],
+)
+def test_what_a_branch_makes_of_a_variable_for_itself(body, wanted):
+    found = unread_after_blocks(f"def f(c, xs, out, y):\n{textwrap.indent(body, '    ')}")
+    assert [set(block.all) for block in found] == wanted
 
 
 class Repeated(Module):
@@ -128,6 +144,23 @@ class Alias(Module):
         return lists["a"][0], lists["b"][0]
 
 
+class Spline(Module):
+    """Numbers within bounds are bent, others kept: a branch goes on with the rows of those, by the same names."""
+
+    def forward(self, x):
+        inside, widths = (x >= -1) & (x <= 1), torch.stack([x, x + 1, x * 2], -1)
+        made = x.clone()
+        if torch.any(inside):
+            within, widths = x[inside], widths[inside, :]
+
+            def shares(sizes):
+                return sizes.softmax(-1)
+
+            widths = shares(widths)
+            made[inside] = within + (widths * widths).sum(-1)
+        return made
+
+
 TIMES = torch.tensor([[1, 2, 0, 3], [2, 2, 1, 1]])
 MORE = torch.tensor([[1, 2, 1, 3, 1], [2, 2, 1, 1, 0], [4, 0, 0, 1, 2]])
 
@@ -142,6 +175,12 @@ def test_what_a_block_leaves_is_there_where_it_is_read(kind):
     compared(kind(), (torch.randn(2, 4, 3),), (torch.rand(3, 7, 3),), (-torch.rand(3, 7, 3),))
 
 
+def test_a_branch_makes_something_else_of_a_variable_for_itself():
+    calls = torch.randn(3, 4), torch.randn(5, 2), torch.full((2, 3), 7.0), torch.zeros(1, 6)
+    model = compared(Spline(), *((x,) for x in calls))
+    assert "captured with its branches and loops rewritten" in str(model)
+
+
 def compared(module, sample, *others):
     model = ep.export(module, sample)
     assert all(isinstance(size, str) for spec in model.inputs for size in spec.shape[:2])
@@ -150,3 +189,4 @@ def compared(module, sample, *others):
         feeds = {spec.name: each.numpy() for spec, each in zip(model.inputs, call, strict=True)}
         for found, wanted in zip(session.run(None, feeds), tensors(module(*call)), strict=True):
             np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-5, atol=1e-6)
+    return model
