@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from entrepot.exporters.torch.rewriting.apart import Apart, picked
 from entrepot.exporters.torch.rewriting.environment import expression
 from entrepot.exporters.torch.rewriting.links import whole
 from entrepot.exporters.torch.rewriting.lists import Columns, Tracked
@@ -184,6 +185,10 @@ def transposed(plain: Any, rows: Any, **how: Any) -> Any:
     if isinstance(rows, Columns):
         pairs = zip(rows.columns, rows.numbers, strict=True)
         return [Numbers(column) if number else Rows(column) for column, number in pairs]
+    if isinstance(rows, Apart) and type(rows.row.model) is tuple:
+        found = [picked(rows, operator.itemgetter(at)) for at in range(len(rows.row.parts))]
+        if all(column is not None for column in found):
+            return found
     return callee(plain)(*rows, **how)
 
 

@@ -234,6 +234,7 @@ class Links:
         self._grown: dict[int, tuple[int, int]] = {}
         self._numbers: dict[int, list[bool]] = {}
         self._tables = set[int]()
+        self._tuples: dict[int, Fork] = {}
         self._rows_of: dict[int, Fork] = {}
         self._several = set[int]()
         """Those of the rows that hold several items each, which a loop in the body has made."""
@@ -278,6 +279,7 @@ class Links:
         if not front and all(map(is_row, after.parts)) and len({len(row.parts) for row in added}) == 1:
             kinds = [[not isinstance(self._leaves[part.index], torch.Tensor) for part in row.parts] for row in added]
             self._numbers[id(after)] = [all(column) for column in zip(*kinds, strict=True)]
+            self._tuples |= {part.index: row for row in added for part in row.parts if pattern(row) is not None}
             added = tuple(part for row in added for part in row.parts)
         for part in added:
             row = _stacked(part)
@@ -306,6 +308,12 @@ class Links:
             return by_turns(found, self._item(row))
         like = [self._item(part.index) for part in after.parts]
         return rows_by_turns(found, like, after.model.numbers, after.model.kind)
+
+    def changing(self, row: int, axes: Sequence[int]) -> UnlikeError:
+        """What to do about a row with items whose sizes along some axes differ from one time to the next."""
+        if row in self._tuples:
+            return kept_apart(self.lists[row], self._tuples[row])
+        return uneven(self.lists[row], self._leaves[row], axes)
 
     def _item(self, row: int) -> torch.Tensor:
         """Something like one of the items; these themselves are not to be had outside of the loop."""

@@ -12,7 +12,7 @@ import torch
 from entrepot.exporters.torch.rewriting.branches import writable
 from entrepot.exporters.torch.rewriting.environment import Aside, aside, environment, expression, hint
 from entrepot.exporters.torch.rewriting.flows import Body, Flow, emit
-from entrepot.exporters.torch.rewriting.links import Links, uneven
+from entrepot.exporters.torch.rewriting.links import Links
 from entrepot.exporters.torch.rewriting.part import Inputs, Outcome, Part, State, same_number, stand_ins
 from entrepot.exporters.torch.rewriting.results import Results, as_result, outside, type_of
 from entrepot.exporters.torch.rewriting.sequences import Unfinished
@@ -122,7 +122,7 @@ class _Loop:
         if changing and links.is_several(after):
             raise links.varying(after)
         if changing:
-            raise uneven(links.lists[after], leaf, changing)
+            raise links.changing(after, changing)
         count = None if self.going is not None or self.items is None else self.items.length
         return results.add(type_of(leaf), [count, *sizes])
 

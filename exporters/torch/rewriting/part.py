@@ -195,9 +195,9 @@ class Part:
 
     def _lasting(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """The variables, without what only the block itself uses."""
-        inner = self.state.inner
         return tuple(
-            UNDEFINED if name in inner else value for name, value in zip(self.state.names, values, strict=True)
+            UNDEFINED if name in self.state.inner and (self.once or before is UNDEFINED) else value
+            for name, before, value in zip(self.state.names, self.before, values, strict=True)
         )
 
     def symbols(self, env: Any) -> set[Any]:

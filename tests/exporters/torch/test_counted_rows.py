@@ -56,3 +56,17 @@ def test_rows_of_a_tensor_are_joined_again_however_many_there_are():
     results = ep.Session(model).run({"x": given.numpy()}).values()
     for mine, theirs in zip(results, module(given), strict=True):
         np.testing.assert_array_equal(mine, theirs.numpy())
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_numbers_are_repeated_as_often_as_counts_say(dtype):
+    class Segments(nn.Module):
+        def forward(self, x, ends):
+            return torch.repeat_interleave(torch.arange(len(ends) - 1), ends[1:] - ends[:-1]), x.sum()
+
+    calls = [(x(8, 4), torch.tensor(ends, dtype=dtype)) for ends in ([0, 3, 8], [0, 1, 1, 6, 8], [0, 8])]
+    model = ep.export(Segments(), calls[0])
+    for given in calls:
+        feeds = {spec.name: each.numpy() for spec, each in zip(model.inputs, given, strict=True)}
+        found = ep.Session(model, providers=["onnxruntime"]).run(feeds)["output_0"]
+        np.testing.assert_array_equal(found, Segments()(*given)[0].numpy())
