@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import onnx_ir as ir
 
 from entrepot.ir.passes.dims import is_checked, same_dim
 from entrepot.ir.passes.graphs import has_references, typed_graphs
 from entrepot.ir.traits import traits_of
+from entrepot.ir.typing.formula import Formula
 from entrepot.ir.typing.query import Types
 from entrepot.ir.typing.spec import Spec
 
@@ -23,13 +24,15 @@ class LetBroadcast(ir.passes.InPlacePass):
 
     Before: ``Where(c, Expand(1.0, Shape(x)), x)``. After: ``Where(c, 1.0, x)``. Products of matrices do, too. In
     ``x - Log(Expand(s, Shape(x)))`` the logarithm is then taken of fewer elements. What computed the shape is for
-    ``DropUnused``. Subgraphs and functions are covered.
+    ``DropUnused``. Subgraphs and functions are covered. Products of as many matrices as data say, which may be none,
+    keep it: onnxruntime (1.31) refuses to broadcast one to none.
     """
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         """Change the model in place."""
+        named = frozenset[str]().union(*(_names(dim) for value in model.graph.inputs for dim in value.shape or ()))
         left_out = [
-            _left_out(node, types)
+            _left_out(node, types, named)
             for graph, types in typed_graphs(model)
             if types.opsets.get("", 0) >= _BROADCASTING
             for node in list(graph)
@@ -38,7 +41,7 @@ class LetBroadcast(ir.passes.InPlacePass):
         return ir.passes.PassResult(model, modified=any(left_out))
 
 
-def _left_out(node: ir.Node, types: Types) -> bool:
+def _left_out(node: ir.Node, types: Types, named: frozenset[str]) -> bool:
     data, wide = node.inputs[0], node.outputs[0]
     if data is None or is_checked(node.inputs[1], types):
         return False
@@ -46,6 +49,8 @@ def _left_out(node: ir.Node, types: Types) -> bool:
     if shape is None:
         return False
     narrow = _narrow(wide, shape, types)
+    if any(map(_is_product, _readers(narrow))) and not all(_names(dim) <= named for dim in types.shape(wide) or ()):
+        return False
     readers = [use.node for use in wide.uses() if _may_be_narrow(use.node, narrow, shape, types)]
     for value in narrow:
         if value is not wide:
@@ -56,6 +61,22 @@ def _left_out(node: ir.Node, types: Types) -> bool:
             if given is wide:
                 reader.replace_input_with(at, data)
     return bool(readers)
+
+
+def _readers(values: Collection[ir.Value]) -> Iterator[ir.Node]:
+    return (use.node for value in values for use in value.uses())
+
+
+def _is_product(node: ir.Node) -> bool:
+    return node.op_type == "MatMul" and not node.domain
+
+
+def _names(dim: int | ir.SymbolicDim) -> frozenset[str]:
+    """The names that a size is computed from; one of its own if nothing says how."""
+    if isinstance(dim, int):
+        return frozenset()
+    formula = Formula.of(dim.value) if dim.value else None
+    return frozenset(formula.names if formula else [str(dim.value)])
 
 
 def _narrow(wide: ir.Value, shape: ir.Shape, types: Types) -> Collection[ir.Value]:
@@ -102,7 +123,7 @@ def _keeps_shape(reader: ir.Node, narrow: Collection[ir.Value], shape: ir.Shape,
 
 def _suffices(reader: ir.Node, narrow: Collection[ir.Value], shape: ir.Shape, types: Types) -> bool:
     """Whether the result is the same with narrow operands: another one has each size that they lack."""
-    is_product = reader.op_type == "MatMul" and not reader.domain
+    is_product = _is_product(reader)
     if has_references(reader) or not (is_product or traits_of(reader).broadcasts):
         return False
     result = types.shape(reader.outputs[0])

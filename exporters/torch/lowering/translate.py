@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import onnx_ir
@@ -50,8 +50,10 @@ def translate(program: torch.export.ExportedProgram) -> onnx_ir.Model:
     try:
         # its own optimizer would fold transposed copies of weights and merge equal parameters under one name
         with quiet(), signatures_once():
+            varying = _varying(program)
             program, registry = _decomposed(program), _registry(onnx_translations())
             check_constants(program)
+            _check_sizes(program, varying)
             result = to_onnx_program(program, registry=registry)
             _settle_versions(result.model)
             _settle_numbers(result.model.graph)
@@ -71,6 +73,33 @@ def check_constants(program: torch.export.ExportedProgram) -> None:
     if hollow:
         name = hollow[0].removeprefix("module.")
         raise ConversionError(f"the capture has no values for the constant '{name}'", hint="make it in __init__")
+
+
+def _varying(program: torch.export.ExportedProgram) -> dict[str, list[int]]:
+    """The axes of each input whose size is no number."""
+    inputs = (node for node in program.graph.nodes if node.op == "placeholder")
+    tensors = ((node.name, node.meta.get("val")) for node in inputs)
+    return {
+        name: [axis for axis, size in enumerate(value.shape) if _varies(size)]
+        for name, value in tensors
+        if isinstance(value, torch.Tensor)
+    }
+
+
+def _varies(size: Any) -> bool:
+    return isinstance(size, torch.SymInt) and not size.node.expr.is_number
+
+
+def _check_sizes(program: torch.export.ExportedProgram, varying: Mapping[str, Sequence[int]]) -> None:
+    """Refuse what takes a size for a number that the capture left open: the file would work for no other.
+
+    Raises:
+        ConversionError: There is such a size.
+    """
+    found = _varying(program)
+    lost = [f"{name}.{axis}" for name, axes in varying.items() for axis in axes if axis not in found.get(name, axes)]
+    if lost:
+        raise ConversionError(f"the translation takes the sizes {', '.join(lost)} for numbers")
 
 
 def _settle_versions(model: onnx_ir.Model) -> None:

@@ -73,7 +73,7 @@ def _einsum(equation: str, operands: Sequence[Any], **_how: Any) -> Pair:
     for operand in operands:
         parts = ((operand.re, 0), (operand.im, 1)) if isinstance(operand, Pair) else ((operand, 0),)
         chosen = [([*before, part], turns + turn) for before, turns in chosen for part, turn in parts]
-    terms = [(torch.einsum(equation, *parts), turns % 4) for parts, turns in chosen]
+    terms = [(aten.einsum(equation, parts), turns % 4) for parts, turns in chosen]
     return Pair(_signed(terms, 0, 2), _signed(terms, 1, 3))
 
 
