@@ -49,7 +49,8 @@ def _left_out(node: ir.Node, types: Types, named: frozenset[str]) -> bool:
     if shape is None:
         return False
     narrow = _narrow(wide, shape, types)
-    if any(map(_is_product, _readers(narrow))) and not all(_names(dim) <= named for dim in types.shape(wide) or ()):
+    products = [types.shape(node.outputs[0]) or () for node in _readers(narrow) if _is_product(node)]
+    if any(not _names(dim) <= named for shape in products for dim in shape[:-_OF_MATRIX]):
         return False
     readers = [use.node for use in wide.uses() if _may_be_narrow(use.node, narrow, shape, types)]
     for value in narrow:
