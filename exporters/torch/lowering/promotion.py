@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from entrepot.exporters.torch.lowering.schemas import takes_numbers
+from entrepot.exporters.torch.lowering.schemas import takes_numbers, takes_tensors
 from entrepot.exporters.torch.upstream import (
+    FakeTensor,
     InsertTypePromotion,
     OpOverload,
     TypePromotionInterpreter,
     get_type_promotion_rule,
 )
+
+aten = torch.ops.aten
 
 
 def promote_types(module: torch.fx.GraphModule) -> None:
@@ -22,6 +26,8 @@ def promote_types(module: torch.fx.GraphModule) -> None:
     """
     for each in module.modules():
         if isinstance(each, torch.fx.GraphModule):
+            for node in list(each.graph.nodes):
+                _lead_with_tensor(node)
             promotion = InsertTypePromotion(each)
             promotion.interpreter = _Promotion(each, promotion.interpreter.type_promotion_table)
             promotion.run()
@@ -38,6 +44,26 @@ class _Promotion(TypePromotionInterpreter):
             with self._set_current_node(n):
                 self._maybe_promote_node(n, rule)
         return n.meta["val"]
+
+
+def _lead_with_tensor(node: torch.fx.Node) -> None:
+    """``torch.mul(2, x)``: a tensor in the place of a number that comes first, as torch itself makes one."""
+    operator = node.target
+    number: Any = node.args[0] if node.args else None
+    if not isinstance(operator, OpOverload) or type(number) not in (int, float) or not takes_tensors(operator)[0]:
+        return
+    kind = torch.float32 if isinstance(number, float) else torch.int64
+    with node.graph.inserting_before(node):
+        made = node.graph.call_function(aten.scalar_tensor.default, (number,), {"dtype": kind})
+    with next(_fakes(node)):
+        made.meta["val"] = torch.scalar_tensor(number, dtype=kind)
+    node.update_arg(0, made)
+
+
+def _fakes(node: torch.fx.Node) -> Iterator[Any]:
+    """The modes under which values of a node's arguments were made."""
+    values = (each.meta.get("val") for each in node.all_input_nodes)
+    return (value.fake_mode for value in values if isinstance(value, FakeTensor))
 
 
 def _use_one_kind_of_number(node: torch.fx.Node) -> None:

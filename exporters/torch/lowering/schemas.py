@@ -46,6 +46,11 @@ def functional_form(operator: OpOverload) -> OpOverload | None:
     return found if alike and writes == [True] and schema.arguments[0].alias_info is not None else None
 
 
+def takes_tensors(operator: OpOverload) -> list[bool]:
+    """Whether each argument of an operator is a tensor."""
+    return [isinstance(each.type, torch.TensorType) for each in operator._schema.arguments]  # noqa: SLF001
+
+
 def takes_numbers(operator: OpOverload) -> list[bool]:
     """Whether each argument of an operator is a number, whole or not, rather than a tensor."""
     kinds = [each.type for each in operator._schema.arguments]  # noqa: SLF001

@@ -165,3 +165,36 @@ def test_a_whole_number_and_a_fraction_are_taken_together(x):
     assert "captured by" not in str(model)
     for one, other in zip(ep.Session(model).run([x.numpy()]).values(), Bounded()(x), strict=True):
         np.testing.assert_array_equal(one, other.numpy(), strict=True)
+
+
+def leading(x):
+    """Numbers that come first, where operators have a tensor."""
+    whole = x.long()
+    waves = 2 * (np.arange(x.shape[1]) // 2) / x.shape[1]
+    products = (
+        torch.mul(2, x),
+        torch.mul(2, whole),
+        torch.mul(2.5, whole),
+        x + torch.from_numpy(waves.astype("float32")),
+    )
+    return (
+        *products,
+        torch.sub(2.5, x),
+        torch.add(1, x, alpha=3),
+        torch.div(1, x),
+        torch.floor_divide(7, whole.abs() + 1),
+    )
+
+
+class Leading(nn.Module):
+    def forward(self, x):
+        return leading(x)
+
+
+def test_numbers_come_first():
+    model = ep.export(Leading(), torch.randn(3, 4), dynamic={"x": {0: "batch"}})
+    x = torch.randn(5, 4) * 3
+    found = ep.Session(model, providers=["onnxruntime"]).run({"x": x.numpy()}).values()
+    for one, wanted in zip(found, leading(x), strict=True):
+        assert one.dtype == wanted.numpy().dtype
+        np.testing.assert_allclose(one, wanted.numpy(), rtol=1e-6)
