@@ -29,6 +29,10 @@ class Template:
     shape: tuple[Any, ...]
 
 
+_MANY = 4
+"""As many rows as a turn may take from what earlier ones have made."""
+
+
 @dataclass(frozen=True)
 class Operand:
     """A tensor that a body is given.
@@ -44,6 +48,13 @@ class Operand:
     shape: tuple[Any, ...]
     sample: tuple[int | None, ...]
     growing: tuple[int, ...] = ()
+
+    def opened(self, axes: Collection[int]) -> Operand:
+        """The same where the sizes of some axes may differ from time to time; a body may need more than a few."""
+        shape = tuple(None if axis in axes else size for axis, size in enumerate(self.shape))
+        small = {axis for axis in axes if (self.sample[axis] or 0) < _MANY}
+        sample = tuple(None if axis in small else size for axis, size in enumerate(self.sample))
+        return replace(self, shape=shape, sample=sample)
 
 
 @dataclass

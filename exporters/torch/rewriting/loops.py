@@ -134,8 +134,7 @@ class _Loop:
                 numbers[at - len(operands)] = None
         for leaf, axes in self.open.items():
             at = inputs.position(leaf)
-            sizes = tuple(None if axis in axes else size for axis, size in enumerate(operands[at].shape))
-            operands[at] = dataclasses.replace(operands[at], shape=sizes)
+            operands[at] = operands[at].opened(axes)
         if self.items is not None:
             numbers.insert(0, expression(self.items.length))
             samples.insert(0, 5 if hint(self.items.length) is None else int(hint(self.items.length)))
