@@ -76,6 +76,10 @@ class Tracked(list[Any]):
 
     def pop(self, index: Any = -1) -> Any:
         self.look()
+        if not len(self):
+            from entrepot.exporters.torch.rewriting.links import NothingYetError
+
+            raise NothingYetError("an item is taken from a list that holds none")
         return super().pop(index)
 
     def __delitem__(self, index: Any) -> None:
