@@ -74,7 +74,8 @@ def _kind(tensor: torch.Tensor) -> tuple[torch.dtype, torch.Size]:
 
 def _goes_with(item: Any, like: torch.Tensor, numbers: type) -> bool:
     """Whether it is a tensor, or a number that may take the place of one."""
-    return isinstance(item, torch.Tensor) or (like.dim() == 0 and type(item) in (int, numbers))
+    taken = (int, float, *_SIZES) if numbers is float else (int,)
+    return isinstance(item, torch.Tensor) or (like.dim() == 0 and type(item) in taken)
 
 
 def _is_whole(item: Any) -> bool:

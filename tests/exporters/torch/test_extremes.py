@@ -102,3 +102,30 @@ def test_extremes_of_several_types_are_left_to_python():
     assert extreme_of_elements([tensors[0], 2.5], largest=True) is None
     assert extreme_of_elements([tensors[2], tensors[2]], largest=True) is None
     assert extreme_of_elements([1, 2], largest=True) is None
+
+
+class Adaptive(nn.Module):
+    """Steps of an equation that become longer and shorter as their error wants it; the last ends at one."""
+
+    def forward(self, y):
+        t, step, count = 0.0, 0.3, 0
+        while t < 1.0 and count < 50:
+            step = min(step, 1.0 - t)
+            first = -y * y
+            simple = y + step * first
+            better = y + step * (first - simple * simple) / 2
+            error = (better - simple).abs().max().item()
+            if error < 0.05:
+                t = t + step
+                y = better
+            step = step * min(2.0, max(0.3, 0.9 * (0.05 / (error + 1e-8)) ** 0.5))
+            count += 1
+        return y
+
+
+def test_steps_are_as_long_as_their_error_allows():
+    module, starts = Adaptive(), (torch.rand(2, 3), torch.rand(5, 4) * 2, torch.full((1, 1), 0.01))
+    session = ep.Session(ep.export(module, starts[0]), providers=["onnxruntime"])
+    for y in starts:
+        (found,) = session.run({"y": y.numpy()}).values()
+        np.testing.assert_allclose(found, module(y).numpy(), rtol=1e-4)
