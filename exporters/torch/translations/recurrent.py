@@ -7,13 +7,15 @@ operator of ours replaces each call, and the translation turns it into ONNX's.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from onnxscript import opset20
 
+from entrepot.exporters.torch.translations.one_more import with_one_more, without_it
 from entrepot.exporters.torch.translations.projected import projected_lstm
+from entrepot.exporters.torch.upstream import is_uncounted
 
 op: Any = opset20
 
@@ -34,12 +36,21 @@ def _composite(function: Any, *args: Any, **kwargs: Any) -> Any:
     x, states, weights, biases, layers, dropout, train, bidirectional, batch_first = args
     if train and dropout and layers > 1:
         return _with_dropout(function, *args)
+    axis = 0 if batch_first else 1
+    if is_uncounted(x.shape[axis]):
+        more = with_one_more(x, axis), _each(states, lambda state: with_one_more(state, 1))
+        made, *finals = _composite(function, *more, *args[2:])
+        return without_it(made, axis), *(without_it(final, 1) for final in finals)
     states = list(states) if kind == "lstm" else [states]
     if states[0].shape[-1] != states[-1].shape[-1]:
         return projected_lstm(x, states, weights, biases, bidirectional, batch_first)
     return tuple(
         torch.ops.entrepot.recurrence(x, states, list(weights), kind, biases, layers, bidirectional, batch_first)
     )
+
+
+def _each(states: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    return change(states) if isinstance(states, torch.Tensor) else [change(state) for state in states]
 
 
 def _with_dropout(
