@@ -42,7 +42,13 @@ class Expressions(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         """``height % 2 == 1 or width % 2 == 1``; of ``x or y``, the result is one of the two, whatever these are."""
-        return self.condition(node) if _is_truth(node) else self.generic_visit(node)
+        if _is_truth(node):
+            return self.condition(node)
+        match node:
+            case ast.BoolOp(ast.And(), [*parts, last]) if all(map(_is_truth, parts)):
+                tests = [ast.Lambda(_arguments(), self.condition(part)) for part in parts]
+                return ast.copy_location(_step("last", ast.Lambda(_arguments(), self.visit(last)), *tests), node)
+        return self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         """``a ** b``, ``[a] * n``, ``a + (b > c)``."""

@@ -393,6 +393,17 @@ def both(*parts: Callable[[], Any]) -> Any:
     return _joined(parts, ends=False, join=torch.logical_and)
 
 
+def last(value: Callable[[], Any], *parts: Callable[[], Any]) -> Any:
+    """``length > 1 and causal``: what the last says where the others hold; if that is nothing, they do not matter."""
+    holds = both(*parts)
+    if isinstance(holds, bool):
+        return value() if holds else False
+    found = value()
+    if isinstance(found, bool):
+        return holds if found else False
+    return holds and found
+
+
 def either(*parts: Callable[[], Any]) -> Any:
     """``or``."""
     return _joined(parts, ends=True, join=torch.logical_or)

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import nn
 
 import entrepot as ep
@@ -202,3 +203,30 @@ def test_an_axis_that_begins_later_costs_no_other_capture():
         x = torch.randn(3, size, 4)
         found = [*ep.Session(model).run(x).values()]
         np.testing.assert_allclose(found[1], Spread()(x)[1].numpy(), rtol=1e-5, atol=1e-6)
+
+
+class Attending(nn.Module):
+    """Attention over the rows that are marked: causal only where it is said, and there is more than one."""
+
+    def __init__(self, causal):
+        super().__init__()
+        self.causal = causal
+
+    def attend(self, rows, causal):
+        causal = rows.shape[0] > 1 and causal
+        if causal:
+            rows = rows.cumsum(0)
+        return F.scaled_dot_product_attention(rows[None], rows[None], rows[None])[0]
+
+    def forward(self, x, marks):
+        return self.attend(x[marks > 0], self.causal)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_what_is_said_beside_a_condition_on_what_was_chosen(causal):
+    module, calls = Attending(causal), [[1, 0, 2, 1], [0, 0, 1], [1, 1, 1, 1, 1]]
+    calls = [(torch.randn(len(marks), 3), torch.tensor(marks)) for marks in calls]
+    session = ep.Session(ep.export(module, calls[0]), providers=["onnxruntime"])
+    for x, marks in calls:
+        (found,) = session.run({"x": x.numpy(), "marks": marks.numpy()}).values()
+        np.testing.assert_allclose(found, module(x, marks).numpy(), rtol=1e-4, atol=1e-5)
