@@ -12,15 +12,26 @@ from entrepot.exporters.torch.rewriting.combining import Choices, Product
 from entrepot.exporters.torch.rewriting.links import whole
 from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Piled
 from entrepot.exporters.torch.rewriting.sequences import Backwards, Chained, Elements, Numbers, Part, Span, Unfinished
+from entrepot.exporters.torch.rewriting.shapes import as_tensor
+from entrepot.exporters.torch.rewriting.trees import NUMBERS
 from entrepot.exporters.torch.upstream import numpy_in_torch
 
 
 def one_tensor(value: Any) -> torch.Tensor | None:
-    """The numbers of a sequence whose length varies; ``None`` if it holds no numbers.
+    """The numbers of a sequence whose length varies, or of a list that data decide; ``None`` of anything else.
 
     Whole numbers are int64, others of the default type, as in ``torch.tensor``; an array is no sequence of numbers.
     """
     value = value if isinstance(value, numpy_in_torch.ndarray) else whole(value)
+    return _listed(value) if isinstance(value, list | tuple) else _of_sequence(value)
+
+
+def _listed(value: Sequence[Any]) -> torch.Tensor | None:
+    numbers = unknown(value) if all(isinstance(each, NUMBERS) for each in value) else None
+    return None if numbers is None else _of_default_type(numbers)
+
+
+def _of_sequence(value: Any) -> torch.Tensor | None:
     if isinstance(value, Span):
         return torch.arange(value.length) * value.step + value.start
     if isinstance(value, Elements):
@@ -34,6 +45,18 @@ def one_tensor(value: Any) -> torch.Tensor | None:
         return None if any(each is None for each in pieces) else torch.cat(pieces)  # type: ignore[arg-type]
     inside = one_tensor(value.whole) if isinstance(value, Backwards | Part) else None
     return None if inside is None else _arranged(inside, value)
+
+
+def unknown(numbers: Sequence[Any]) -> torch.Tensor | None:
+    """Numbers and tensors of one as one tensor, if nobody knows some of them before the graph runs."""
+    if not all(isinstance(each, (torch.Tensor, *NUMBERS)) for each in numbers) or all(map(_is_known, numbers)):
+        return None
+    return torch.stack([as_tensor(each).reshape(()) for each in numbers])
+
+
+def _is_known(number: Any) -> bool:
+    sizes = torch.SymInt | torch.SymFloat | torch.SymBool
+    return bool(number.node.has_hint()) if isinstance(number, sizes) else not isinstance(number, torch.Tensor)
 
 
 def in_index(index: Any) -> Any:

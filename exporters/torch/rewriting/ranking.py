@@ -11,10 +11,10 @@ import torch
 from entrepot.exporters.torch.rewriting import in_python
 from entrepot.exporters.torch.rewriting.links import whole
 from entrepot.exporters.torch.rewriting.lists import Columns, Grown, Stacked
-from entrepot.exporters.torch.rewriting.one_tensor import one_tensor
+from entrepot.exporters.torch.rewriting.one_tensor import one_tensor, unknown
 from entrepot.exporters.torch.rewriting.sequences import Rows, Unfinished
 from entrepot.exporters.torch.rewriting.shapes import as_tensor
-from entrepot.exporters.torch.rewriting.trees import NUMBERS, UnlikeError, gather, paired, spread
+from entrepot.exporters.torch.rewriting.trees import UnlikeError, gather, paired, spread
 
 
 def put_in_order(plain: Any, items: Any, *, key: Any = None, reverse: bool = False) -> Any:
@@ -26,7 +26,7 @@ def put_in_order(plain: Any, items: Any, *, key: Any = None, reverse: bool = Fal
         return _arranged(items, _order(column, reverse=reverse))
     if not isinstance(items, list | tuple):
         return plain(items, key=key, reverse=reverse)
-    column = _unknown(keys := _keys(items, key))
+    column = unknown(keys := _keys(items, key))
     if column is None:
         return [items[at] for at in plain(range(len(keys)), key=keys.__getitem__, reverse=reverse)]
     chosen = _Chosen(items)
@@ -51,7 +51,7 @@ def furthest(values: tuple[Any, ...], how: dict[str, Any], *, largest: bool) -> 
     if how.keys() != {"key"} or not isinstance(items, list | tuple | Unfinished):
         return None
     keys = _keys(items, how["key"])
-    column = one_tensor(keys) if isinstance(items, Unfinished) else _unknown(keys)
+    column = one_tensor(keys) if isinstance(items, Unfinished) else unknown(keys)
     if column is None:
         return None
     place = column.argmax() if largest else column.argmin()
@@ -85,18 +85,6 @@ def _arranged(items: Unfinished, order: torch.Tensor) -> Unfinished:
     if isinstance(items, Rows) and items.axis == 0:
         return items.joined([items.tensor[order]])
     raise TypeError("what is put in order is no list of tensors, numbers or rows of them")
-
-
-def _unknown(keys: Sequence[Any]) -> torch.Tensor | None:
-    """Keys as one tensor, if they are numbers some of which nobody knows before the graph runs."""
-    if not all(isinstance(key, (torch.Tensor, *NUMBERS)) for key in keys) or all(map(_is_known, keys)):
-        return None
-    return torch.stack([as_tensor(key).reshape(()) for key in keys])
-
-
-def _is_known(key: Any) -> bool:
-    sizes = torch.SymInt | torch.SymFloat | torch.SymBool
-    return bool(key.node.has_hint()) if isinstance(key, sizes) else not isinstance(key, torch.Tensor)
 
 
 class _Chosen:
