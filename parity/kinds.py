@@ -16,6 +16,8 @@ _Change: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 _FEW = 4
 """Fewer numbers than this are in order by chance every now and then."""
+_MOST_ROWS = 256
+"""Of larger matrices, eigenvalues would take longer than most models."""
 _CLOSE = 1e-4
 """How far off sums and lengths of one are, and matrices from symmetric, by rounding."""
 
@@ -30,8 +32,8 @@ def alike(drawn: np.ndarray, sample: np.ndarray) -> np.ndarray:
     Returns:
         ``drawn`` itself if the sample is of no particular kind.
     """
-    if sample.dtype.kind != "f" or not sample.size or not drawn.size or not sample.ndim:
-        return drawn
+    if sample.dtype.kind != "f" or not sample.size or not drawn.size or not sample.ndim or np.ptp(sample) == 0:
+        return drawn  # one number everywhere tells nothing
     with np.errstate(all="ignore"):
         wide, made = sample.astype(np.float64), drawn.astype(np.float64)
         if not (np.isfinite(wide).all() and np.isfinite(made).all()):
@@ -86,7 +88,7 @@ def _square_kinds(sample: np.ndarray) -> Iterator[_Change]:
         yield lambda drawn: (drawn + drawn.swapaxes(-1, -2)) / 2 if _is_square(drawn) else drawn
         if not np.diagonal(sample, axis1=-2, axis2=-1).any():
             yield lambda drawn: drawn * (1 - np.eye(*drawn.shape[-2:]))
-        elif (least := float(np.linalg.eigvalsh(sample).min())) > _CLOSE * size:
+        elif sample.shape[-1] <= _MOST_ROWS and (least := float(np.linalg.eigvalsh(sample).min())) > _CLOSE * size:
             yield lambda drawn: _definite(drawn, least)
     elif not np.triu(sample, 1).any():
         yield np.tril

@@ -87,6 +87,14 @@ def test_values_of_no_kind_are_left_as_they_are(rng):
     assert alike(drawn, sample) is drawn
 
 
+@pytest.mark.parametrize("number", [0.0, 1.0, 0.25])
+def test_one_number_everywhere_tells_nothing(rng, number):
+    sample = np.full((2, 4, 4), number, np.float32)
+    drawn = vary(sample, rng)
+    assert drawn[..., 0, 3].all()
+    assert not np.array_equal(drawn, drawn.swapaxes(-1, -2))
+
+
 @pytest.mark.parametrize("odd", [np.nan, np.inf])
 def test_values_that_are_no_numbers_are_left_as_they_are(rng, odd):
     sample = _covariance(rng, 3)
