@@ -93,8 +93,8 @@ def _triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular
     """X with A @ X = B, or X @ A = B, where only one triangle of A counts."""
     half = _each(pair_of(A), torch.triu if upper else torch.tril)
     if unitriangular:
-        ones = torch.eye(half.re.shape[-1], dtype=half.re.dtype)
-        half = Pair(half.re * (1 - ones) + ones, half.im * (1 - ones))
+        diagonal = torch.eye(half.re.shape[-1]) > 0
+        half = Pair(torch.where(diagonal, 1.0, half.re), torch.where(diagonal, 0.0, half.im))
     right = pair_of(B)
     return _solved(half, right) if left else _turned(_solved(_turned(half), _turned(right)))
 
@@ -105,14 +105,14 @@ def _by_root(right: Any, root: Any, upper: bool = False) -> Pair:
     return _triangular(_adjoint(lower), _triangular(lower, right, upper=False), upper=True)
 
 
-def _eigh(A: Pair, UPLO: str = "L", compute_v: bool = True) -> tuple[torch.Tensor, Pair]:
-    """Eigenvalues and vectors of a Hermitian matrix, of which one triangle is read."""
+def _eigh(A: Pair, UPLO: str = "L", compute_v: bool = True) -> tuple[torch.Tensor, Pair | None]:
+    """Eigenvalues of a Hermitian matrix, of which one triangle is read, and vectors if its size is known."""
     lower = A if UPLO == "L" else _adjoint(A)
     below = _each(lower, lambda part: part.tril(-1))
     diagonal = torch.diag_embed(lower.re.diagonal(dim1=-2, dim2=-1))
     hermitian = Pair(below.re + below.re.mT + diagonal, below.im - below.im.mT)
     values, vectors = torch.linalg.eigh(_whole(hermitian))
-    return values[..., ::2], _halved(_numbers(vectors))
+    return values[..., ::2], _halved(_numbers(vectors)) if isinstance(A.re.shape[-1], int) else None
 
 
 def _halved(twice: Pair) -> Pair:
@@ -123,7 +123,7 @@ def _halved(twice: Pair) -> Pair:
     length in another direction is chosen.
     """
     chosen: list[Pair] = []
-    for place in range(int(twice.re.shape[-2])):
+    for place in range(twice.re.shape[-2]):
         left = _each(twice, lambda part, place=place: part[..., : 2 * place + 2])  # type: ignore[misc]
         for _ in range(2):  # what rounding leaves goes the second time
             for vector in chosen:
@@ -141,9 +141,11 @@ def _singular_values(A: Pair, full_matrices: bool = False, compute_uv: bool = Tr
 
 def _pivots(one: Pair) -> tuple[Sequence[Pair], torch.Tensor]:
     """What stands on the diagonal when a matrix is brought to a triangle, and the sign of the order of its rows."""
-    sign = torch.ones_like(one.re.sum((-2, -1)))
+    sign, size = torch.ones_like(one.re.sum((-2, -1))), one.re.shape[-1]
+    if not isinstance(size, int):
+        raise NotImplementedError("determinants of complex matrices whose size varies")
     found = []
-    for left in range(int(one.re.shape[-1]), 0, -1):
+    for left in range(size, 0, -1):
         places = _size(_each(one, lambda part: part[..., 0])).argmax(-1)
         first = _each(one, lambda part, at=places: part.gather(-2, _rows(at, part)))  # type: ignore[misc]
         isolated = torch.arange(left) == places[..., None]

@@ -125,6 +125,16 @@ def test_the_pseudo_inverse_of_complex_numbers():
     assert "verified" in str(model)
 
 
+def test_eigenvalues_of_matrices_of_any_size():
+    class Values(nn.Module):
+        def forward(self, x):
+            x = torch.view_as_complex(x)
+            return torch.linalg.eigvalsh(x @ x.mH)
+
+    model = ep.export(Values(), torch.randn(2, 3, 4, 2))
+    assert not any(isinstance(size, int) for size in model.inputs[0].shape[:3])
+
+
 def test_singular_vectors_are_refused():
     class Vectors(nn.Module):
         def forward(self, x):
