@@ -122,17 +122,18 @@ def _halved(twice: Pair) -> Pair:
     vectors of the two lists have more directions than those that were chosen before, and whichever has most of its
     length in another direction is chosen.
     """
-    chosen: list[Pair] = []
+    chosen = _each(twice, lambda part: part[..., :0])
     for place in range(twice.re.shape[-2]):
         left = _each(twice, lambda part, place=place: part[..., : 2 * place + 2])  # type: ignore[misc]
-        for _ in range(2):  # what rounding leaves goes the second time
-            for vector in chosen:
-                left -= vector * _product(_adjoint(vector), left)
+        for _ in range(2 if place else 0):  # what rounding leaves goes the second time
+            left -= _product(chosen, _product(_adjoint(chosen), left))
         best = (left.re.square() + left.im.square()).sum(-2).argmax(-1)
         vector = _each(left, lambda part, at=best: part.gather(-1, _rows(at, part.mT).mT))  # type: ignore[misc]
         length = (vector.re.square() + vector.im.square()).sum(-2, keepdim=True).sqrt()
-        chosen.append(_each(vector, lambda part, length=length: part / length))  # type: ignore[misc]
-    return Pair(torch.cat([each.re for each in chosen], -1), torch.cat([each.im for each in chosen], -1))
+        chosen = Pair(
+            *(torch.cat([part, each / length], -1) for part, each in ((chosen.re, vector.re), (chosen.im, vector.im)))
+        )
+    return chosen
 
 
 def _singular_values(A: Pair, full_matrices: bool = False, compute_uv: bool = True, **_how: Any) -> tuple[Any, ...]:
