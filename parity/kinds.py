@@ -46,10 +46,9 @@ def alike(drawn: np.ndarray, sample: np.ndarray) -> np.ndarray:
 
 def ascends(array: np.ndarray, axis: int) -> bool:
     """Whether the floats of a sample ascend along an axis, which is no chance."""
-    if array.dtype.kind != "f" or array.shape[axis] < _FEW:
+    if array.dtype.kind != "f" or array.shape[axis] < _FEW or not np.isfinite(array).all():
         return False
-    with np.errstate(invalid="ignore"):
-        steps = np.diff(array, axis=axis)
+    steps = np.diff(array, axis=axis)
     return bool((steps >= 0).all() and (steps > 0).any())
 
 

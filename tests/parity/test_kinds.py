@@ -81,6 +81,11 @@ def test_longer_series_of_times_have_no_time_twice_and_the_same_range(rng):
     assert longer[-1] == sample[-1]
 
 
+def test_edges_without_end_are_drawn_from_those_that_there_are(rng):
+    sample = np.array([-np.inf, 0.0, 1.0, 2.0, np.inf], np.float32)
+    assert np.isin(resize(sample, 0, 9, rng), sample).all()
+
+
 def test_values_of_no_kind_are_left_as_they_are(rng):
     sample = rng.standard_normal((4, 4)).astype(np.float32)
     drawn = rng.standard_normal((5, 5)).astype(np.float32)

@@ -52,10 +52,13 @@ def _lead_with_tensor(node: torch.fx.Node) -> None:
     number: Any = node.args[0] if node.args else None
     if not isinstance(operator, OpOverload) or type(number) not in (int, float) or not takes_tensors(operator)[0]:
         return
+    mode = next(_fakes(node), None)
+    if mode is None:
+        return
     kind = torch.float32 if isinstance(number, float) else torch.int64
     with node.graph.inserting_before(node):
         made = node.graph.call_function(aten.scalar_tensor.default, (number,), {"dtype": kind})
-    with next(_fakes(node)):
+    with mode:
         made.meta["val"] = torch.scalar_tensor(number, dtype=kind)
     node.update_arg(0, made)
 

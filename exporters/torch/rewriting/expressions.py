@@ -23,7 +23,7 @@ class Expressions(ast.NodeTransformer):
     def condition(self, node: ast.expr) -> ast.expr:
         """What is only asked whether it holds."""
         match node:
-            case ast.BoolOp(operation, values):
+            case ast.BoolOp(operation, values) if not _names_values(node):
                 parts = [ast.Lambda(_arguments(), self.condition(value)) for value in values]
                 return _step("both" if isinstance(operation, ast.And) else "either", *parts)
             case ast.UnaryOp(ast.Not(), operand):
@@ -42,6 +42,8 @@ class Expressions(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         """``height % 2 == 1 or width % 2 == 1``; of ``x or y``, the result is one of the two, whatever these are."""
+        if _names_values(node):
+            return self.generic_visit(node)
         if _is_truth(node):
             return self.condition(node)
         match node:
@@ -213,6 +215,11 @@ def _is_truth(node: ast.expr) -> bool:
         case ast.Compare() | ast.UnaryOp(ast.Not()) | ast.Constant(bool()):
             return True
     return False
+
+
+def _names_values(node: ast.expr) -> bool:
+    """Whether an expression gives a variable a value, ``(count := len(x))``, which a function in it would keep."""
+    return any(isinstance(each, ast.NamedExpr) for each in ast.walk(node))
 
 
 def _as_number(node: ast.expr) -> ast.expr:

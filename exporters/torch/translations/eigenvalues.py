@@ -16,6 +16,8 @@ from onnxscript import opset20
 
 from entrepot.exporters.functions.matrix_loops import exponential, orthogonalised, reflected, reflections_of
 from entrepot.exporters.torch.translations.linear_algebra import split_reflections
+from entrepot.exporters.torch.translations.pair import Pair
+from entrepot.exporters.torch.translations.pair_matrices import as_pair, as_real
 
 op: Any = opset20
 aten = torch.ops.aten
@@ -135,12 +137,11 @@ def _complex_pinv(
 ) -> torch.Tensor:
     """By that of a real matrix of all parts, which has the same singular values, each twice."""
     whole = matrix.tril() + matrix.tril(-1).mH if hermitian else matrix
-    re, im = whole.real, whole.imag
     if rtol is None and atol is None:
-        rtol = torch.full((), max(matrix.shape[-2:]) * torch.finfo(re.dtype).eps, dtype=re.dtype)
-    found = torch.linalg.pinv(torch.cat([torch.cat([re, -im], -1), torch.cat([im, re], -1)], -2), atol=atol, rtol=rtol)
-    rows, columns = matrix.shape[-1], matrix.shape[-2]
-    return torch.complex(found[..., :rows, :columns], found[..., rows:, :columns])
+        kind = whole.real.dtype
+        rtol = torch.full((), max(matrix.shape[-2:]) * torch.finfo(kind).eps, dtype=kind)
+    found = as_pair(torch.linalg.pinv(as_real(Pair(whole.real, whole.imag)), atol=atol, rtol=rtol))
+    return torch.complex(found.re, found.im)
 
 
 def lstsq(A: torch.Tensor, B: torch.Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:

@@ -19,7 +19,7 @@ _product = bilinear(torch.matmul)
 _divided, _size, _direction = FUNCTIONS[aten.div], FUNCTIONS[aten.abs], FUNCTIONS[aten.sgn]
 
 
-def _whole(one: Pair) -> torch.Tensor:
+def as_real(one: Pair) -> torch.Tensor:
     """All real parts before all imaginary ones."""
     return torch.cat([torch.cat([one.re, -one.im], -1), torch.cat([one.im, one.re], -1)], -2)
 
@@ -31,10 +31,9 @@ def _woven(one: Pair) -> torch.Tensor:
     return torch.stack([above, below], -3).reshape(*one.re.shape[:-2], 2 * rows, 2 * columns)
 
 
-def _parts(matrix: torch.Tensor) -> Pair:
-    """The numbers that a matrix made by ``_whole`` stands for."""
-    size, width = matrix.shape[-2] // 2, matrix.shape[-1] // 2
-    return Pair(matrix[..., :size, :width], matrix[..., size:, :width])
+def as_pair(matrix: torch.Tensor) -> Pair:
+    """The numbers that a matrix made by ``as_real`` stands for."""
+    return _numbers(matrix[..., : matrix.shape[-1] // 2])
 
 
 def _columns(one: Pair) -> torch.Tensor:
@@ -59,7 +58,7 @@ def _adjoint(one: Pair) -> Pair:
 
 
 def _solved(matrix: Pair, right: Pair) -> Pair:
-    return _numbers(torch.linalg.solve(_whole(matrix), _columns(right)))
+    return _numbers(torch.linalg.solve(as_real(matrix), _columns(right)))
 
 
 def _solve(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> tuple[Any, ...]:
@@ -74,11 +73,11 @@ def _solve(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> 
 
 
 def _inverse(A: Pair, *, check_errors: bool = False) -> tuple[Pair, torch.Tensor]:
-    return _parts(torch.linalg.inv(_whole(A))), _info(A)
+    return as_pair(torch.linalg.inv(as_real(A))), _info(A)
 
 
 def _exponential(one: Pair) -> Pair:
-    return _parts(torch.linalg.matrix_exp(_whole(one)))
+    return as_pair(torch.linalg.matrix_exp(as_real(one)))
 
 
 def _root(one: Pair, *, upper: bool = False, check_errors: bool = False) -> tuple[Pair, torch.Tensor]:
@@ -111,7 +110,7 @@ def _eigh(A: Pair, UPLO: str = "L", compute_v: bool = True) -> tuple[torch.Tenso
     below = _each(lower, lambda part: part.tril(-1))
     diagonal = torch.diag_embed(lower.re.diagonal(dim1=-2, dim2=-1))
     hermitian = Pair(below.re + below.re.mT + diagonal, below.im - below.im.mT)
-    values, vectors = torch.linalg.eigh(_whole(hermitian))
+    values, vectors = torch.linalg.eigh(as_real(hermitian))
     return values[..., ::2], _halved(_numbers(vectors)) if isinstance(A.re.shape[-1], int) else None
 
 
@@ -137,7 +136,7 @@ def _halved(twice: Pair) -> Pair:
 
 
 def _singular_values(A: Pair, full_matrices: bool = False, compute_uv: bool = True, **_how: Any) -> tuple[Any, ...]:
-    return None, torch.linalg.svdvals(_whole(A))[..., ::2], None
+    return None, torch.linalg.svdvals(as_real(A))[..., ::2], None
 
 
 def _pivots(one: Pair) -> tuple[Sequence[Pair], torch.Tensor]:

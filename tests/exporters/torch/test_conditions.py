@@ -230,3 +230,24 @@ def test_what_is_said_beside_a_condition_on_what_was_chosen(causal):
     for x, marks in calls:
         (found,) = session.run({"x": x.numpy(), "marks": marks.numpy()}).values()
         np.testing.assert_allclose(found, module(x, marks).numpy(), rtol=1e-4, atol=1e-5)
+
+
+class Named(nn.Module):
+    """Variables that get their values in the middle of a condition."""
+
+    def forward(self, x):
+        count = x.shape[1]
+        if x.shape[0] > 1 and (count := x.shape[1] + 1) > 3:
+            x = x * 3
+        several = x.shape[0] > 1 and (other := 5)
+        if x.sum() > 0:
+            x = x * 2
+        return x * count + (other if several else 0)
+
+
+def test_variables_that_get_values_within_a_condition_keep_them():
+    module, x = Named(), torch.rand(3, 4)
+    session = ep.Session(ep.export(module, x), providers=["onnxruntime"])
+    for x in (torch.rand(3, 4), torch.rand(2, 6) - 2):
+        (found,) = session.run({"x": x.numpy()}).values()
+        np.testing.assert_allclose(found, module(x).numpy(), rtol=1e-5)
